@@ -1,0 +1,1 @@
+"""specbudget: the two-model budget of speculative decoding."""
