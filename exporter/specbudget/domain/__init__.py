@@ -1,0 +1,1 @@
+"""What the numbers mean: pure arithmetic over plain values. No I/O, no clock, no logging."""
