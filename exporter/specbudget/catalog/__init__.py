@@ -1,0 +1,1 @@
+"""What specbudget publishes, declared once: budget lines, series, closed label sets."""
