@@ -1,0 +1,1 @@
+"""The budget file: units, model, and strict reading with one clear line per problem."""

@@ -1,0 +1,50 @@
+"""Sizes, durations and bandwidths as people write them, read into base units."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+_SIZES = {"B": 1}
+for _power, _letter in enumerate("KMGTP", start=1):
+    _SIZES[f"{_letter}iB"] = 1024**_power
+    _SIZES[f"{_letter}B"] = 1000**_power
+
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
+_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
+
+
+def parse_size(value: Any) -> int:
+    """Bytes of `12GiB`, `1.5 TB`, `512MiB`; the unit is required, for 12 of what is the usual mistake."""
+    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if match is None or match[2] not in _SIZES:
+        raise ValueError(f"{value!r} is not a size: write a number with a unit, like 12GiB or 800MB")
+    return math.floor(float(match[1]) * _SIZES[match[2]])
+
+
+def parse_bandwidth(value: Any) -> int:
+    """Bytes per second of `2GiB/s`."""
+    if not isinstance(value, str) or not value.strip().endswith("/s"):
+        raise ValueError(f"{value!r} is not a bandwidth: write a size per second, like 2GiB/s")
+    return parse_size(value.strip().removesuffix("/s"))
+
+
+def parse_duration(value: Any) -> float:
+    """Seconds of `5s`, `1h30m`, `28d`; the unit is required."""
+    parts = _DURATION_PART.findall(value.replace(" ", "")) if isinstance(value, str) else []
+    if not parts or "".join(number + unit for number, unit in parts) != value.replace(" ", ""):
+        raise ValueError(f"{value!r} is not a duration: write a number with a unit, like 5s, 30m or 28d")
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+Size = Annotated[int, BeforeValidator(parse_size)]
+"""Bytes."""
+Bandwidth = Annotated[int, BeforeValidator(parse_bandwidth)]
+"""Bytes per second."""
+Duration = Annotated[float, BeforeValidator(parse_duration)]
+"""Seconds."""
