@@ -1,0 +1,1 @@
+"""Where numbers come from: files and endpoints turned into plain observations."""

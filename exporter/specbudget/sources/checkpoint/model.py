@@ -1,0 +1,174 @@
+"""What is known about a checkpoint once its folder has been read. Values only; nothing here reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from specbudget.domain.kv_geometry import ModelGeometry
+
+
+class ProblemKind(StrEnum):
+    """What is wrong with a file, for those who must tell a broken checkpoint from a sparse one."""
+
+    MISSING = "missing"
+    UNREADABLE = "unreadable"
+    LFS_POINTER = "lfs_pointer"
+    TRUNCATED = "truncated"
+    MALFORMED = "malformed"
+    TOO_LARGE = "too_large"
+    UNSUPPORTED = "unsupported"
+    INCOMPLETE = "incomplete"
+    """The files are sound, but a fact that the geometry needs is not in them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointProblem:
+    """One thing that is wrong: the file, the key or tensor in it where there is one, and what to do."""
+
+    file: Path
+    key: str | None = None
+    message: str
+    kind: ProblemKind
+
+    def __str__(self) -> str:
+        place = f"{self.file}: {self.key}" if self.key else str(self.file)
+        return f"{place}: {self.message}"
+
+
+class CheckpointError(Exception):
+    """A file cannot be used; carries the problem. Never leaves this package."""
+
+    def __init__(self, problem: CheckpointProblem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+class TensorPart(StrEnum):
+    """What a tensor belongs to."""
+
+    EMBEDDING = "embedding"
+    HEAD = "head"
+    BODY = "body"
+    MTP = "mtp"
+    """The multi-token-prediction layers bundled with a target."""
+    MTP_COPY = "mtp_copy"
+    """Embedding or head stored once more beside the MTP layers."""
+    SIDE = "side"
+    """Vocabulary maps (d2t, t2d) and rotary caches: stored, never a parameter of the model."""
+
+
+class Sharding(StrEnum):
+    """How SGLang places a tensor over tensor-parallel ranks."""
+
+    SPLIT = "split"
+    KV = "kv"
+    """Split by KV heads: k_proj, v_proj."""
+    QKV = "qkv"
+    """Queries, keys and values stored as one."""
+    VOCABULARY = "vocabulary"
+    REPLICATED = "replicated"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorGroup:
+    """All tensors of one part, sharding and dtype, as sums; dtype is a safetensors name such as BF16."""
+
+    part: TensorPart
+    sharding: Sharding
+    dtype: str
+    tensors: int
+    parameters: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landmark:
+    """A tensor whose shape or place others need: embedding, head, fc, vocabulary maps.
+
+    `file` and the byte range `begin`-`end` in it locate the data; this package never reads it.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    file: Path
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigFacts:
+    """Facts of config.json; None when absent or of the wrong type.
+
+    `found` says where each fact stood, such as ("block_size", "dflash_config.block_size").
+    """
+
+    architectures: tuple[str, ...] | None = None
+    model_type: str | None = None
+    dtype: str | None = None
+    num_hidden_layers: int | None = None
+    hidden_size: int | None = None
+    intermediate_size: int | None = None
+    num_attention_heads: int | None = None
+    num_key_value_heads: int | None = None
+    head_dim: int | None = None
+    vocab_size: int | None = None
+    max_position_embeddings: int | None = None
+    sliding_window: int | None = None
+    tie_word_embeddings: bool | None = None
+    num_nextn_predict_layers: int | None = None
+    block_size: int | None = None
+    target_layer_ids: tuple[int, ...] | None = None
+    num_target_layers: int | None = None
+    mask_token_id: int | None = None
+    markov_rank: int | None = None
+    markov_head_type: str | None = None
+    projector_type: str | None = None
+    draft_vocab_size: int | None = None
+    target_hidden_size: int | None = None
+    algorithm: str | None = None
+    """The word of a speculators-format config, such as dspark."""
+    target_name: str | None = None
+    """The target that the config itself records, as a repository name or a path."""
+    quantization_method: str | None = None
+    kv_quantization: str | None = None
+    """The KV dtype that the quantisation asks for; with an `auto` KV dtype the engine follows it."""
+    found: tuple[tuple[str, str], ...] = ()
+
+    def where(self, fact: str) -> str | None:
+        """The dotted key under which a fact was found; None when it was not."""
+        return dict(self.found).get(fact)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """One checkpoint folder. Anything not readable is None and named in `problems`."""
+
+    path: Path
+    architecture: str | None
+    dtype: str | None
+    """The dtype most weight bytes have, as torch names it; the config's without tensors."""
+    facts: ConfigFacts | None
+    geometry: ModelGeometry | None
+    mtp_geometry: ModelGeometry | None
+    """Geometry of the bundled MTP layers as a drafter; None when the config declares none."""
+    disk_bytes: int | None
+    parameters: int | None
+    """Elements over all tensors, as the headers say; with `packed` the logical count is larger."""
+    packed: bool
+    tensor_groups: tuple[TensorGroup, ...] | None
+    unclassified: tuple[str, ...]
+    """Examples of tensor names whose sharding is not known."""
+    landmarks: tuple[Landmark, ...]
+    fingerprint: str | None
+    problems: tuple[CheckpointProblem, ...]
+
+    def landmark(self, module: str) -> Landmark | None:
+        """The landmark of a module, such as `embed_tokens`, `lm_head`, `fc`, `d2t`; None when absent."""
+        for mark in self.landmarks:
+            if module in mark.name.split("."):
+                return mark
+        return None
