@@ -1,0 +1,1 @@
+"""The sidecar: polls and tails, keeps counters, publishes /metrics."""

@@ -1,0 +1,143 @@
+"""Writes down every series of the catalog from the desk. Unknown is left out, never 0."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+
+from prometheus_client.metrics_core import Metric
+
+from specbudget import __version__
+from specbudget.catalog import series
+from specbudget.catalog.lines import LINES
+from specbudget.catalog.sets import (
+    LINE_STATES,
+    ROLLING_WINDOWS,
+    SPECULATION_STATES,
+    TAIL_SOURCES,
+    Artifact,
+    Role,
+    Scope,
+)
+from specbudget.domain.line_state import Spending, line_state
+from specbudget.domain.speculation import SpeculationState
+from specbudget.serve.desk import Desk
+from specbudget.serve.families import Families
+from specbudget.serve.kv_figures import KvFigures
+from specbudget.sources.checkpoint import Role as WeightRole
+from specbudget.sources.checkpoint import weights_per_device
+
+
+def collect(desk: Desk, now: float) -> Iterator[Metric]:
+    """All families as of `now` (seconds since the epoch)."""
+    families = Families(desk.loaded.budget.service)
+    figures = desk.kv(now)
+    _lines(families, desk.spendings(figures, now))
+    _artifacts(families, desk, now)
+    _kv(families, figures)
+    _acceptance(families, desk, now)
+    _engine(families, desk, now)
+    _sidecar(families, desk)
+    return families.render_with(desk.ledger)
+
+
+def _lines(families: Families, spendings: list[Spending]) -> None:
+    for line in LINES:
+        own = [s for s in spendings if s.line == line.id]
+        families.state(series.LINE_STATE, (line.id,), LINE_STATES, line_state(own))
+        for spending in own:
+            labels, unit = (line.id, spending.budget), line.budget(spending.budget).unit
+            families.gauge(series.BUDGET_USED_RATIO, labels, spending.used_ratio)
+            families.gauge(series.BUDGET_LIMIT[unit], labels, spending.limit)
+            families.gauge(series.BUDGET_SPENT[unit], labels, spending.spent)
+
+
+def _artifacts(families: Families, desk: Desk, now: float) -> None:
+    ranks, pair = desk.view.ranks(now), desk.pair(now)
+    for artifact, checkpoint in desk.checkpoints.items():
+        families.gauge(series.ARTIFACT_BYTES, (artifact,), checkpoint.disk_bytes)
+        families.gauge(series.ARTIFACT_PARAMETERS, (artifact,), checkpoint.parameters)
+        if checkpoint.fingerprint is not None:
+            named = (checkpoint.architecture or "unknown", checkpoint.dtype or "unknown", checkpoint.fingerprint)
+            families.gauge(series.ARTIFACT_INFO, (artifact, *named), 1)
+        weights = weights_per_device(checkpoint, pair.algorithm, pair.tensor_parallel, WeightRole(artifact))
+        computed = None if weights is None else weights.resident_bytes
+        for rank, reading in ranks.items():
+            # of the target the engine knows better than any rule of sharding; of the drafter it says nothing
+            told = reading.target_weight_bytes if artifact is Artifact.TARGET else None
+            families.gauge(series.WEIGHT_MEMORY_BYTES, (artifact, rank), told if told is not None else computed)
+    if Artifact.TARGET not in desk.checkpoints:
+        for rank, reading in ranks.items():
+            families.gauge(series.WEIGHT_MEMORY_BYTES, (Artifact.TARGET, rank), reading.target_weight_bytes)
+
+
+def _kv(families: Families, figures: KvFigures) -> None:
+    for artifact, token_bytes, pools, needs in (
+        (Artifact.TARGET, figures.target_token_bytes, figures.target_pools, figures.target_needs),
+        (Artifact.DRAFTER, figures.drafter_token_bytes, figures.drafter_pools, figures.drafter_needs),
+    ):
+        families.gauge(series.KV_BYTES_PER_TOKEN, (artifact,), token_bytes)
+        for rank, pool in pools.items():
+            labels = (artifact, rank)
+            families.gauge(series.KV_POOL_CAPACITY_BYTES, labels, pool.capacity_bytes)
+            families.gauge(series.KV_POOL_USED_BYTES, labels, pool.used_bytes)
+            families.gauge(series.KV_POOL_RESIDENT_BYTES, labels, pool.resident_bytes)
+            families.gauge(series.KV_POOL_CAPACITY_TOKENS, labels, pool.capacity_tokens)
+            families.gauge(series.KV_POOL_USED_TOKENS, labels, pool.used_tokens)
+        for basis, need in needs.items():
+            families.gauge(series.KV_NEED_BYTES, (artifact, basis), need)
+    for rank, tokens in figures.cost_tokens.items():
+        families.gauge(series.KV_COST_TOKENS, (rank,), tokens)
+
+
+def _acceptance(families: Families, desk: Desk, now: float) -> None:
+    for scope in Scope:
+        for label, seconds in ROLLING_WINDOWS.items():
+            length = desk.book.rolling_length(scope, seconds, now)
+            families.gauge(series.ROLLING_ACCEPTANCE_LENGTH, (scope, label), length)
+    policy = desk.book.policy
+    if policy.has_target:
+        for profile, target in zip(policy.profiles, policy.targets, strict=True):
+            families.gauge(series.SLO_OBJECTIVE, (profile,), policy.objective)
+            families.gauge(series.ACCEPTANCE_TARGET, (profile,), target)
+    families.gauge(series.BREAK_EVEN, (), desk.break_even(now))
+    ranks = desk.view.ranks(now)
+    for rank, reading in ranks.items():
+        families.gauge(series.ACCEPTANCE_WINDOW, (rank,), desk.view.window(reading, now))
+        families.state(series.SPECULATION_STATE, (rank,), SPECULATION_STATES, desk.view.state(rank, now))
+    if not ranks:
+        families.state(series.SPECULATION_STATE, ("0",), SPECULATION_STATES, SpeculationState.NO_DATA)
+    families.gauge(series.ACCEPTANCE_SOURCE_INFO, (desk.request_source,), 1)
+
+
+def _engine(families: Families, desk: Desk, now: float) -> None:
+    ranks, facts = desk.view.ranks(now), desk.view.fresh_facts(now)
+    if ranks or facts.version is not None:
+        families.gauge(
+            series.ENGINE_INFO,
+            (
+                desk.loaded.budget.engine.kind,
+                facts.version or desk.loaded.budget.engine.version or "unknown",
+                (facts.algorithm or "none").lower() if facts.speculates is not None else "unknown",
+                desk.view.role(now) or Role.UNIFIED,
+                facts.moe_backend or "unknown",
+            ),
+            1,
+        )
+    for rank, reading in ranks.items():
+        families.gauge(series.ENGINE_RUNNING, (rank,), reading.running)
+        families.gauge(series.ENGINE_QUEUED, (rank,), reading.queued)
+
+
+def _sidecar(families: Families, desk: Desk) -> None:
+    for source, health in desk.health.items():
+        families.gauge(series.SOURCE_UP, (source,), None if health.up is None else float(health.up))
+        families.gauge(series.SOURCE_LAST_SUCCESS, (source,), health.last_success)
+        families.gauge(series.SOURCE_DURATION, (source,), health.duration)
+        if source in TAIL_SOURCES:
+            families.gauge(series.SOURCE_LAG, (source,), desk.lags.lag_seconds.get(source))
+            families.gauge(series.SOURCE_BACKLOG, (source,), desk.lags.backlog_bytes.get(source))
+    families.gauge(series.CONFIG_RELOAD_OK, (), float(desk.reload_ok))
+    families.gauge(series.CONFIG_RELOAD_TIME, (), desk.loaded_at)
+    families.gauge(series.STATE_SAVED, (), None if desk.state_saved is None else float(desk.state_saved))
+    families.gauge(series.BUILD_INFO, (__version__, platform.python_version()), 1)

@@ -1,0 +1,194 @@
+"""Everything the sidecar knows at one moment: budget in force, readings, checkpoints, counters, health."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from specbudget.budget.reading import LoadedBudget
+from specbudget.catalog.series import KV_RETRACTIONS, RECORDS, SOURCE_ERRORS
+from specbudget.catalog.sets import (
+    CHECKPOINT_SOURCES,
+    REASONS_BY_SOURCE,
+    TAIL_SOURCES,
+    Artifact,
+    RecordOutcome,
+    Scope,
+    Source,
+)
+from specbudget.domain.counters import CounterReader
+from specbudget.domain.line_state import Spending
+from specbudget.serve.acceptance_book import AcceptanceBook
+from specbudget.serve.engine_view import EngineView
+from specbudget.serve.gauge_batches import GaugeBatches
+from specbudget.serve.health import SourceHealth
+from specbudget.serve.kv_figures import KvFigures, ModelFacts, Pair, kv_figures
+from specbudget.serve.ledger import Ledger
+from specbudget.serve.lines import (
+    acceptance_spendings,
+    artifact_spendings,
+    codesign_spendings,
+    kv_spendings,
+    staging_spendings,
+)
+from specbudget.serve.slo_policy import slo_policy
+from specbudget.sources.checkpoint import Checkpoint, weights_per_device
+from specbudget.sources.checkpoint import Role as WeightRole
+
+INTERVALS = {
+    Source.SERVER_INFO: 60.0,
+    Source.REQUEST_LOG: 1.0,
+    Source.SERVER_LOG: 1.0,
+    Source.TARGET_CHECKPOINT: 60.0,
+    Source.DRAFTER_CHECKPOINT: 60.0,
+}
+"""Seconds between readings; /metrics and /v1/loads follow engine.poll_interval."""
+
+ARTIFACT_OF = {Source.TARGET_CHECKPOINT: Artifact.TARGET, Source.DRAFTER_CHECKPOINT: Artifact.DRAFTER}
+
+
+def configured_sources(loaded: LoadedBudget) -> tuple[Source, ...]:
+    """What there is to read for a budget."""
+    budget = loaded.budget
+    given = {
+        Source.METRICS: True,
+        Source.LOADS: True,
+        Source.SERVER_INFO: True,
+        Source.REQUEST_LOG: budget.engine.request_log is not None,
+        Source.SERVER_LOG: budget.engine.server_log is not None,
+        Source.TARGET_CHECKPOINT: budget.target.path is not None,
+        Source.DRAFTER_CHECKPOINT: budget.drafter.path is not None,
+    }
+    return tuple(source for source, there in given.items() if there)
+
+
+@dataclass(slots=True)
+class Lags:
+    """How far the tails are behind, by source."""
+
+    backlog_bytes: dict[Source, int] = field(default_factory=dict)
+    lag_seconds: dict[Source, float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Desk:
+    """One state, changed by the loops of one event loop and read by the renderer between them."""
+
+    loaded: LoadedBudget
+    loaded_at: float
+    ledger: Ledger = field(default_factory=Ledger)
+    checkpoints: dict[Artifact, Checkpoint] = field(default_factory=dict)
+    lags: Lags = field(default_factory=Lags)
+    engine_counters: CounterReader[tuple[str, str]] = field(default_factory=CounterReader)
+    reload_ok: bool = True
+    state_saved: bool | None = None
+    readings: int = 0
+    health: dict[Source, SourceHealth] = field(init=False)
+    view: EngineView = field(init=False)
+    book: AcceptanceBook = field(init=False)
+    gauge_batches: GaugeBatches = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.book = AcceptanceBook(self.ledger, slo_policy(self.loaded.budget))
+        self._begin()
+
+    def use(self, loaded: LoadedBudget, now: float) -> None:
+        """Takes another budget into force; counters go on, what was read of the old engine is forgotten."""
+        if loaded.budget.engine.url != self.loaded.budget.engine.url:
+            self.engine_counters = CounterReader()
+        self.loaded, self.loaded_at, self.reload_ok = loaded, now, True
+        self.checkpoints.clear()
+        self.lags = Lags()
+        self.book.use(slo_policy(loaded.budget))
+        self._begin()
+
+    def _begin(self) -> None:
+        budget = self.loaded.budget
+        sources = configured_sources(self.loaded)
+        self.health = {s: SourceHealth(s, INTERVALS.get(s, budget.engine.poll_interval)) for s in sources}
+        self.view = EngineView(budget, self.health)
+        self.gauge_batches = GaugeBatches()
+        for source in sources:
+            self.ledger.begin(SOURCE_ERRORS, [source], REASONS_BY_SOURCE[source])
+            if source in TAIL_SOURCES:
+                self.ledger.begin(RECORDS, [source], RecordOutcome)
+        ranks = [str(rank) for rank in range(budget.parallelism.data)]
+        self.ledger.begin(KV_RETRACTIONS, ranks)
+        self.book.know_ranks(ranks)
+
+    @property
+    def request_source(self) -> Source:
+        """The source that counts requests and steps: the log if there is one, else the engine's counters."""
+        return Source.REQUEST_LOG if Source.REQUEST_LOG in self.health else Source.METRICS
+
+    @property
+    def batch_source(self) -> Source:
+        """The source of batch reports: the server log if there is one, else the gauge."""
+        return Source.SERVER_LOG if Source.SERVER_LOG in self.health else Source.METRICS
+
+    @property
+    def scope(self) -> Scope:
+        """Whose rolling length stands for now."""
+        return Scope.REQUEST if self.request_source is Source.REQUEST_LOG else Scope.BATCH
+
+    def pair(self, now: float) -> Pair:
+        """The pair as it runs."""
+        facts, algorithm = self.view.fresh_facts(now), self.view.algorithm(now)
+        ranks = facts.tensor_parallel or self.loaded.budget.parallelism.tensor
+        target, drafter = self.checkpoints.get(Artifact.TARGET), self.checkpoints.get(Artifact.DRAFTER)
+        charged = None
+        if drafter is not None:
+            weights = weights_per_device(drafter, algorithm, ranks, WeightRole.DRAFTER)
+            charged = None if weights is None else weights.charged_bytes
+        return Pair(
+            target=_model_facts(target, None),
+            drafter=_model_facts(drafter, charged),
+            algorithm=algorithm,
+            facts=facts,
+            budget=self.loaded.budget,
+        )
+
+    def kv(self, now: float) -> KvFigures:
+        """The KV line's figures now."""
+        ranks = self.view.ranks(now)
+        window = next((w for r in ranks.values() if (w := self.view.window(r, now)) is not None), None)
+        return kv_figures(self.pair(now), ranks, window)
+
+    def break_even(self, now: float) -> float | None:
+        """Break-even at the present batch; with several points only while the batch is known."""
+        line = self.loaded.budget.budget.acceptance
+        curve = line.break_even_curve() if line is not None else None
+        if curve is None:
+            return None
+        running = [r.running for r in self.view.ranks(now).values() if r.running is not None]
+        if not running:
+            return curve.points[0][1] if len(curve.points) == 1 else None
+        return curve.at(max(running))
+
+    def spendings(self, figures: KvFigures, now: float) -> list[Spending]:
+        """Every budget of every line."""
+        budget = self.loaded.budget
+        disk: dict[str, int | None] = {a.value: checkpoint.disk_bytes for a, checkpoint in self.checkpoints.items()}
+        return [
+            *artifact_spendings(budget, disk),
+            *kv_spendings(budget, figures),
+            *acceptance_spendings(budget, self.book, scope=self.scope, break_even=self.break_even(now), now=now),
+            *staging_spendings(budget),
+            *codesign_spendings(budget),
+        ]
+
+    def checkpoint_sources(self) -> tuple[Source, ...]:
+        """The checkpoints that are configured."""
+        return tuple(source for source in CHECKPOINT_SOURCES if source in self.health)
+
+
+def _model_facts(checkpoint: Checkpoint | None, charged_weight_bytes: int | None) -> ModelFacts:
+    if checkpoint is None:
+        return ModelFacts()
+    facts = checkpoint.facts
+    return ModelFacts(
+        geometry=checkpoint.geometry,
+        dtype=(facts.dtype if facts is not None else None) or checkpoint.dtype,
+        kv_quantization=None if facts is None else facts.kv_quantization,
+        nextn_layers=None if facts is None else facts.num_nextn_predict_layers,
+        charged_weight_bytes=charged_weight_bytes,
+    )

@@ -1,0 +1,136 @@
+"""Follows the request log and the server log and counts what they say, in slices that leave the loop free."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from specbudget.catalog.series import RECORDS, SOURCE_ERRORS
+from specbudget.catalog.sets import ErrorReason, RecordOutcome, Source
+from specbudget.domain.acceptance import Ints, is_possible
+from specbudget.errors import SourceError
+from specbudget.serve.desk import Desk
+from specbudget.sources.sglang.request_log import RecordColumns, decode_lines, to_batch
+from specbudget.sources.sglang.server_log import BatchReport, read_log
+from specbudget.sources.tail import Chunk, Position, Tail
+
+PUBLISH_BYTES = 16 << 20
+"""While catching up, what was counted is published after this much."""
+
+BATCH_RECORDS = 4096
+"""Records that become columns at once: more than a chunk of real ones has."""
+
+
+class TailLoop:
+    """One tailed source: lists, reads chunk by chunk, hands each to `count`, keeps lag and backlog."""
+
+    def __init__(
+        self, desk: Desk, source: Source, path: Path, kept: list[Position], publish: Callable[[], None]
+    ) -> None:
+        self.desk, self.source = desk, source
+        self.tail = Tail(path, kept)
+        self._publish = publish
+
+    async def read(self) -> None:
+        """Counts everything that is complete now; raises SourceError when the path cannot be read."""
+        problem = self._refresh()
+        unpublished = 0
+        newest = 0.0
+        for chunk in self.tail.chunks():
+            now = time.time()
+            self._outcome(RecordOutcome.OVERSIZED, chunk.oversized)
+            if chunk.end:
+                newest = max(newest, self.count(chunk, now))
+            self._note_lag(newest, now)
+            unpublished += chunk.end
+            if unpublished >= PUBLISH_BYTES:
+                unpublished = 0
+                self._publish()
+            await asyncio.sleep(0)
+        self.desk.lags.backlog_bytes[self.source] = self.tail.backlog_bytes()
+        self.desk.lags.lag_seconds[self.source] = 0.0
+        if problem is not None:
+            raise problem
+
+    def _refresh(self) -> SourceError | None:
+        """Lists anew; a path that is gone may still leave unread lines in files that are open."""
+        try:
+            self.tail.refresh()
+        except FileNotFoundError:
+            return SourceError(ErrorReason.MISSING, f"{self.tail.path}: not there (yet)")
+        except OSError as error:
+            return SourceError(ErrorReason.UNREADABLE, f"{self.tail.path}: {error.strerror}")
+        return None
+
+    def count(self, chunk: Chunk, now: float) -> float:
+        """Counts a chunk; returns the newest time in it, seconds since the epoch, 0 when it has none."""
+        raise NotImplementedError
+
+    def _outcome(self, outcome: RecordOutcome, count: int) -> None:
+        self.desk.ledger.add(RECORDS, (self.source, outcome), count)
+
+    def _note_lag(self, newest: float, now: float) -> None:
+        backlog = self.tail.backlog_bytes()
+        self.desk.lags.backlog_bytes[self.source] = backlog
+        self.desk.lags.lag_seconds[self.source] = max(0.0, now - newest) if backlog and newest else 0.0
+
+
+class RequestLoop(TailLoop):
+    """SGLang's request log: the source of requests, steps, tokens and the request form of the SLO."""
+
+    def count(self, chunk: Chunk, now: float) -> float:
+        """Counts the records of a chunk."""
+        columns = decode_lines(chunk.data, chunk.end, with_adapters=self._by_adapter())
+        self._outcome(RecordOutcome.OK, columns.outcomes.ok)
+        self._outcome(RecordOutcome.SKIPPED, columns.outcomes.skipped)
+        self._outcome(RecordOutcome.MALFORMED, columns.outcomes.malformed)
+        window, newest = self.desk.view.fixed_window(now), 0.0
+        for part in columns.parts(BATCH_RECORDS):
+            batch = to_batch(part, profiles=self._profiles(part, now), modified=chunk.modified, engine_window=window)
+            self.desk.book.count_requests(batch, now)
+            newest = max(newest, float(batch.finished_at.max()))
+        return newest
+
+    def _by_adapter(self) -> bool:
+        line = self.desk.loaded.budget.budget.acceptance
+        return line is not None and any(p.match.adapter is not None for p in line.profiles.values())
+
+    def _profiles(self, columns: RecordColumns, now: float) -> Ints | int:
+        budget, view = self.desk.loaded.budget, self.desk.view
+        model = view.fresh_facts(now).served_model or (view.metrics.model if view.metrics is not None else None)
+        names = budget.profile_names()
+        if not self._by_adapter():
+            return names.index(budget.profile_of(model, None))
+        return np.array(
+            [names.index(budget.profile_of(model, adapter)) for adapter in columns.adapters], dtype=np.int64
+        )
+
+
+class ServerLogLoop(TailLoop):
+    """SGLang's server log: the source of batch reports."""
+
+    def count(self, chunk: Chunk, now: float) -> float:
+        """Counts the batch reports of a chunk."""
+        found = read_log(chunk.data[: chunk.end])
+        self._outcome(RecordOutcome.OK, len(found.reports))
+        self._outcome(RecordOutcome.SKIPPED, found.other_lines)
+        self._outcome(RecordOutcome.MALFORMED, found.malformed)
+        for report in found.reports:
+            self._count_report(report, min(report.at, now), now)
+        return max((min(report.at, now) for report in found.reports), default=0.0)
+
+    def _count_report(self, report: BatchReport, at: float, now: float) -> None:
+        # every tensor-parallel rank may log the same batch; the first one speaks for all
+        if report.length is None or report.length < 1.0 or report.tensor_rank != 0 or not report.running:
+            return
+        view = self.desk.view
+        reading = view.ranks(now).get(report.rank)
+        if not is_possible(report.length, None if reading is None else view.window(reading, now)):
+            self.desk.ledger.add(SOURCE_ERRORS, (self.source, ErrorReason.OUT_OF_BOUNDS), 1)
+            return
+        steps = report.running * view.report_passes(now)
+        self.desk.book.count_batch(report.rank, report.length, steps, at, now)

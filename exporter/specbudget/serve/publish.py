@@ -1,0 +1,109 @@
+"""Keeps and publishes: what is saved is what is shown, and reading /metrics never waits for either.
+
+Counters are saved before they are published. Otherwise a killed process would come back with smaller counters
+than it had shown, and every reader would take the step back for a reset and count twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sqlite3
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+
+from specbudget.serve.store import Store
+
+PUBLISH_SECONDS = 1.0
+"""Between two renderings at least."""
+
+IDLE_SECONDS = 5.0
+"""Between two renderings at most: rolling windows and freshness move without any new reading."""
+
+WINDOWS_SECONDS = 10.0
+"""Between two savings of the rolling windows, which only people read."""
+
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One rendering in both formats."""
+
+    text: bytes = b""
+    openmetrics: bytes = b"# EOF\n"
+
+
+class _Rendered:
+    """What the library's writers ask of a registry."""
+
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._metrics = list(metrics)
+
+    def collect(self) -> list[Metric]:
+        return self._metrics
+
+
+def render(metrics: Iterable[Metric]) -> Page:
+    """Both formats of the families."""
+    registry: Any = _Rendered(metrics)
+    return Page(text=generate_latest(registry), openmetrics=generate_openmetrics(registry))  # type: ignore[no-untyped-call]
+
+
+class Publisher:
+    """Saves and renders when something changed; `page` is what /metrics answers."""
+
+    def __init__(
+        self,
+        *,
+        collect: Callable[[float], Iterable[Metric]],
+        keep: Callable[[bool], dict[str, Any]],
+        store: Store | None,
+        saved: Callable[[bool], None],
+    ) -> None:
+        self._collect, self._keep, self._store, self._saved = collect, keep, store, saved
+        self._asked = asyncio.Event()
+        self._windows_at = 0.0
+        self._last_problem = ""
+        self.page = Page()
+
+    def ask(self) -> None:
+        """Something changed: publish soon."""
+        self._asked.set()
+
+    async def run(self) -> None:
+        """Publishes until cancelled."""
+        while True:
+            self.publish(time.time())
+            await asyncio.sleep(PUBLISH_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._asked.wait(), IDLE_SECONDS - PUBLISH_SECONDS)
+            self._asked.clear()
+
+    def publish(self, now: float, *, last: bool = False) -> None:
+        """Saves, then renders. `last`: the process ends, the windows are saved too."""
+        with_windows = last or now - self._windows_at >= WINDOWS_SECONDS
+        if with_windows:
+            self._windows_at = now
+        if self._store is not None:
+            try:
+                self._store.write(self._keep(with_windows))
+            except sqlite3.Error as error:
+                if str(error) != self._last_problem:
+                    log.error("state is not saved, serving on without: problem=%s", error)
+                self._last_problem = str(error)
+                self._saved(False)
+            else:
+                self._last_problem = ""
+                self._saved(True)
+        self.page = render(self._collect(now))

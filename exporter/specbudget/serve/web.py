@@ -1,0 +1,72 @@
+"""The sidecar's own HTTP: reads memory, waits for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+
+from aiohttp import web
+
+from specbudget.serve.publish import OPENMETRICS, TEXT, Publisher
+
+LANDING = """<!doctype html><html lang="en"><meta charset="utf-8"><title>specbudget</title>
+<h1>specbudget: {service}</h1>
+<ul><li><a href="metrics">Metrics</a></li><li><a href="-/healthy">Healthy</a></li>
+<li><a href="-/ready">Ready</a></li></ul></html>
+"""
+
+
+def make_app(*, publisher: Publisher, service: Callable[[], str], reload: Callable[[], list[str]]) -> web.Application:
+    """The routes. `reload` reads the budget file again and returns its problems, none when it is in force."""
+
+    async def metrics(request: web.Request) -> web.Response:
+        page = publisher.page
+        if "application/openmetrics-text" in request.headers.get("Accept", ""):
+            return web.Response(body=page.openmetrics, headers={"Content-Type": OPENMETRICS})
+        return web.Response(body=page.text, headers={"Content-Type": TEXT})
+
+    async def landing(_: web.Request) -> web.Response:
+        return web.Response(
+            text=LANDING.format(service=escape(service())),
+            content_type="text/html",
+            headers={"Content-Security-Policy": "default-src 'none'", "X-Content-Type-Options": "nosniff"},
+        )
+
+    async def healthy(_: web.Request) -> web.Response:
+        return web.Response(text="healthy\n")
+
+    async def ready(_: web.Request) -> web.Response:
+        if publisher.page.text:
+            return web.Response(text="ready\n")
+        return web.Response(status=503, text="not ready: nothing is rendered yet\n")
+
+    async def do_reload(_: web.Request) -> web.Response:
+        problems = reload()
+        if problems:
+            return web.Response(status=400, text="\n".join([*problems, "the budget in force is kept", ""]))
+        return web.Response(text="reloaded\n")
+
+    app = web.Application(client_max_size=1 << 20)
+    app.add_routes(
+        [
+            web.get("/", landing),
+            web.get("/metrics", metrics),
+            web.get("/-/healthy", healthy),
+            web.get("/-/ready", ready),
+            web.post("/-/reload", do_reload),
+        ]
+    )
+    return app
+
+
+async def listen(app: web.Application, host: str, port: int) -> tuple[web.AppRunner, int]:
+    """Starts serving; returns the runner and the port that was really taken. Raises OSError."""
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
+    await runner.setup()
+    site = web.TCPSite(runner, host, port)
+    try:
+        await site.start()
+    except OSError:
+        await runner.cleanup()
+        raise
+    return runner, int(runner.addresses[0][1])
