@@ -1,0 +1,128 @@
+"""The checkpoints and the budget file that the stand-in writes."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+
+import pytest
+
+from specbudget.budget.reading import load_budget
+from specbudget.simulate import sizing
+from specbudget.simulate.budgetfile import budget_text
+from specbudget.simulate.checkpoint import write_drafter, write_target
+from specbudget.simulate.deployment import Deployment
+from specbudget.simulate.scenarios import SCENARIOS, Profile, Scenario
+from specbudget.simulate.tensors import is_linear_attention
+
+
+def read_header(path: Path) -> dict:
+    """The header of a safetensors file, checked against the file's size."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+    header.pop("__metadata__")
+    ends = [entry["data_offsets"] for entry in header.values()]
+    assert [begin for begin, _ in ends] == [0, *(end for _, end in ends)][:-1]
+    assert 8 + size + max(end for _, end in ends) == path.stat().st_size
+    for entry in header.values():
+        begin, end = entry["data_offsets"]
+        assert end - begin == math.prod(entry["shape"]) * {"BF16": 2, "F32": 4}[entry["dtype"]]
+    return header
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Both checkpoints, on disk."""
+    folder = tmp_path_factory.mktemp("pair")
+    write_target(folder / "target")
+    write_drafter(folder / "drafter")
+    return folder
+
+
+def test_the_drafter_has_its_published_number_of_parameters(written):
+    """1,363,707,905 parameters on disk; without embedding and head 558,925,825."""
+    header = read_header(written / "drafter" / "model.safetensors")
+    counts = {name: math.prod(entry["shape"]) for name, entry in header.items()}
+    assert sum(counts.values()) == 1_363_707_905
+    own = {name: count for name, count in counts.items() if not name.startswith(("embed_tokens.", "lm_head."))}
+    assert sum(own.values()) == 558_925_825
+
+
+def test_the_targets_index_names_every_tensor_of_every_shard(written):
+    """Index and shard headers hold the same tensors and the same total size."""
+    index = json.loads((written / "target" / "model.safetensors.index.json").read_text())
+    found: dict[str, str] = {}
+    total = 0
+    for shard in sorted((written / "target").glob("*.safetensors")):
+        for name, entry in read_header(shard).items():
+            found[name] = shard.name
+            total += entry["data_offsets"][1] - entry["data_offsets"][0]
+    assert found == index["weight_map"]
+    assert total == index["metadata"]["total_size"]
+
+
+def test_the_target_has_the_layers_of_its_configuration(written):
+    """42 layers, 35 with linear and 7 with latent attention, 512 experts each but for two, and an MTP layer."""
+    names = json.loads((written / "target" / "model.safetensors.index.json").read_text())["weight_map"]
+    assert sum(is_linear_attention(layer) for layer in range(42)) == 35
+    assert sum(".attention.A_log" in name for name in names) == 35
+    assert sum(name.endswith("kv_a_proj_with_mqa.weight") for name in names) == 8
+    assert sum(name.endswith("experts.511.down_proj.weight") for name in names) == 41
+    assert "model.layers.42.eh_proj.weight" in names
+    assert not any(name.startswith("model.layers.43") for name in names)
+
+
+def test_the_weights_take_no_room_on_disk(written):
+    """A quarter of a terabyte by size, a few megabytes by blocks."""
+    files = list(written.rglob("*.safetensors"))
+    assert sum(file.stat().st_size for file in files) > 250e9
+    assert sum(os.stat(file).st_blocks * 512 for file in files) < 32e6
+
+
+def test_writing_again_changes_the_drafters_configuration_only_as_told(written, tmp_path):
+    """A swapped drafter differs in the keys that were named."""
+    write_drafter(tmp_path, changes={"target_layer_ids": [1, 2, 3, 4, 50]})
+    old = json.loads((written / "drafter" / "config.json").read_text())
+    new = json.loads((tmp_path / "config.json").read_text())
+    assert {key for key in old if old[key] != new[key]} == {"target_layer_ids"}
+
+
+def test_the_drafter_takes_seven_tenths_of_the_token_budget():
+    """With four GPUs a token costs 8,064 bytes in the target's pool and 20,480 in the drafter's."""
+    assert sizing.target_bytes_per_token() == 8_064
+    assert sizing.drafter_bytes_per_token(4) == 20_480
+    sizes = Deployment(scenario=SCENARIOS["steady"], folder=Path("/srv"), host="", port=1).sizes()
+    share = sizes.drafter_kv / (sizes.drafter_kv + sizes.target_kv)
+    assert share == pytest.approx(0.717, abs=0.001)
+    assert sizes.tokens % sizing.PAGE_TOKENS == 0
+
+
+@pytest.mark.parametrize("name", sorted(SCENARIOS))
+def test_the_budget_file_is_valid_and_its_limits_hold(tmp_path, name):
+    """The product reads the file, and what the deployment takes stays below nine tenths of each limit."""
+    deployment = Deployment(scenario=SCENARIOS[name], folder=tmp_path, host="0.0.0.0", port=30000)
+    deployment.budget.write_text(budget_text(deployment, speed=1.0), encoding="utf-8")
+    budget = load_budget(deployment.budget).budget
+    sizes = deployment.sizes()
+    kv = budget.budget.kv
+    assert sizes.target_kv < 0.9 * kv.target
+    assert sizes.drafter_kv < 0.9 * kv.drafter
+    assert kv.min_target_tokens < 0.9 * sizes.tokens
+    need = kv.concurrency * (kv.tokens_per_request + 9) * sizes.drafter_token_bytes
+    assert 0.6 * sizes.drafter_kv < need <= sizes.drafter_kv
+    assert budget.engine.url == "http://127.0.0.1:30000"
+    assert budget.parallelism.tensor == deployment.scenario.tensor_parallel
+
+
+def test_profiles_that_can_be_told_apart_are_budgeted(tmp_path):
+    """A profile with an adapter gets a target of its own, below what it reaches."""
+    profiles = {"easy": Profile(share=0.5, length=5.0), "hard": Profile(share=0.5, length=2.0, adapter="ling-hard")}
+    scenario = Scenario(summary="", profiles=profiles)
+    deployment = Deployment(scenario=scenario, folder=tmp_path, host="127.0.0.1", port=30000)
+    deployment.budget.write_text(budget_text(deployment, speed=1.0), encoding="utf-8")
+    budgeted = load_budget(deployment.budget).budget.budget.acceptance.profiles
+    assert set(budgeted) == {"hard"}
+    assert budgeted["hard"].target_length < 2.0
