@@ -1,0 +1,96 @@
+"""The command line: reads arguments, wires a command, turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from specbudget import __version__
+from specbudget.errors import SpecbudgetError
+
+USAGE_ERROR = 2
+DEFAULT_LISTEN = "127.0.0.1:9877"
+DEFAULT_SCENARIO = "steady"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; returns its exit code. Bad input is told in one line per problem, exit 2."""
+    args = _parser().parse_args(argv)
+    try:
+        return int(args.run(args))
+    except SpecbudgetError as error:
+        print(error, file=sys.stderr)
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 141
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="specbudget",
+        description="The two-model budget of speculative decoding, in five lines.",
+    )
+    parser.add_argument("--version", action="version", version=f"specbudget {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    serve = commands.add_parser("serve", help="exporter and SLO sidecar beside one engine")
+    serve.add_argument("--budget", required=True, type=Path, metavar="FILE", help="the budget file")
+    serve.add_argument(
+        "--listen", default=DEFAULT_LISTEN, type=_address, metavar="HOST:PORT", help=f"default {DEFAULT_LISTEN}"
+    )
+    serve.add_argument(
+        "--state", type=Path, metavar="DIR", help="keep positions and counters here; without it nothing is kept"
+    )
+    serve.set_defaults(run=_serve)
+
+    demo = commands.add_parser("demo", help="a stand-in engine and its sidecar, with a live summary")
+    _scenario(demo)
+    demo.add_argument("--listen", type=_address, metavar="HOST:PORT", help="the sidecar's; default the next free port")
+    demo.add_argument("--dir", type=Path, metavar="DIR", help="keep the small deployment here; default a temporary one")
+    demo.set_defaults(run=_demo)
+
+    simulate = commands.add_parser("simulate", help="the stand-in engine by itself")
+    _scenario(simulate)
+    simulate.add_argument("--listen", required=True, type=_address, metavar="HOST:PORT", help="the engine's")
+    simulate.add_argument("--dir", required=True, type=Path, metavar="DIR", help="budget, checkpoints and logs go here")
+    simulate.set_defaults(run=_simulate)
+    return parser
+
+
+def _scenario(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--scenario", default=DEFAULT_SCENARIO, metavar="NAME", help=f"default {DEFAULT_SCENARIO}")
+    parser.add_argument("--seed", default=0, type=int, metavar="N", help="of the traffic and the draws, default 0")
+    parser.add_argument("--speed", default=1.0, type=float, metavar="X", help="divides the scenario's delays")
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, separator, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not separator or not host or not port.isdecimal() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r}: write HOST:PORT, like 127.0.0.1:9877")
+    return host, int(port)
+
+
+def _serve(args: argparse.Namespace) -> int:
+    from specbudget.serve.command import run_serve
+
+    host, port = args.listen
+    return run_serve(args.budget, host, port, args.state)
+
+
+def _demo(args: argparse.Namespace) -> int:
+    from specbudget.demo.command import run_demo
+
+    return run_demo(scenario=args.scenario, listen=args.listen, folder=args.dir, seed=args.seed, speed=args.speed)
+
+
+def _simulate(args: argparse.Namespace) -> int:
+    from specbudget.simulate.engine import run
+
+    host, port = args.listen
+    return run(args.scenario, f"{host}:{port}", args.dir, seed=args.seed, speed=args.speed)

@@ -1,0 +1,42 @@
+"""`specbudget demo`: starts the tree, shows it, ends it cleanly on Ctrl-C or SIGTERM."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+
+from specbudget.demo.screen import watch_live, watch_plain
+from specbudget.demo.tree import running
+
+
+def run_demo(*, scenario: str, listen: tuple[str, int] | None, folder: Path | None, seed: int, speed: float) -> int:
+    """Runs until interrupted; returns 0. Raises DemoError when a process cannot start or ends by itself."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    with contextlib.ExitStack() as stack:
+        kept = (
+            folder
+            if folder is not None
+            else Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="specbudget-")))
+        )
+        try:
+            tree = stack.enter_context(
+                running(scenario=scenario, listen=listen, folder=kept.resolve(), seed=seed, speed=speed)
+            )
+            console = Console()
+            if console.is_terminal:
+                watch_live(console, tree, scenario)
+            else:
+                watch_plain(tree, scenario)
+        except KeyboardInterrupt:
+            print("ended", file=sys.stderr)
+    return 0
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,105 @@
+"""Real processes for end-to-end tests: the stand-in engine and the sidecar, as a user starts them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from specbudget.demo.readings import Reading, fetch
+
+COMMAND = [sys.executable, "-m", "specbudget"]
+
+
+@dataclass
+class Deployment:
+    """A running pair and its folder."""
+
+    engine: subprocess.Popen[bytes]
+    sidecar: subprocess.Popen[bytes]
+    engine_url: str
+    url: str
+    folder: Path
+
+    def reading(self) -> Reading | None:
+        """What /metrics says now; None while nobody answers."""
+        return fetch(self.url)
+
+    def wait_for(self, what: str, holds: Callable[[Reading], bool], seconds: float = 30.0) -> Reading:
+        """The first reading for which `holds`; fails after `seconds`."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            reading = self.reading()
+            if reading is not None and holds(reading):
+                return reading
+            time.sleep(0.2)
+        raise AssertionError(f"not within {seconds} s: {what}")
+
+    def truth(self) -> dict[str, Any]:
+        """The stand-in's exact totals."""
+        return dict(json.loads((self.folder / "truth.json").read_text()))
+
+    def end_engine(self) -> dict[str, Any]:
+        """Ends the engine; returns its final totals."""
+        stop(self.engine)
+        return self.truth()
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def stop(process: subprocess.Popen[bytes], seconds: float = 5.0) -> float:
+    """Sends SIGTERM and waits; returns the seconds that it took."""
+    began = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    process.wait(seconds)
+    return time.monotonic() - began
+
+
+@contextlib.contextmanager
+def started(folder: Path, name: str, *arguments: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    """One process of the command line, its output in `name`.out; killed on the way out."""
+    with (folder / f"{name}.out").open("ab") as output:
+        process = subprocess.Popen(
+            [*COMMAND, *arguments], stdout=output, stderr=subprocess.STDOUT, env={**os.environ, **environment}
+        )
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+
+@contextlib.contextmanager
+def deployed(scenario: str, folder: Path, *, speed: float = 1.0, seed: int = 0) -> Iterator[Deployment]:
+    """The stand-in in `scenario` and a sidecar on the budget that it writes."""
+    engine_port, port = free_port(), free_port()
+    where = ["--listen", f"127.0.0.1:{engine_port}", "--dir", str(folder)]
+    with started(
+        folder, "engine", "simulate", "--scenario", scenario, *where, "--speed", str(speed), "--seed", str(seed)
+    ) as engine:
+        end = time.monotonic() + 20
+        while not (folder / "budget.yaml").exists():
+            assert time.monotonic() < end, (folder / "engine.out").read_text()
+            time.sleep(0.05)
+        with started(
+            folder,
+            "sidecar",
+            *("serve", "--budget", str(folder / "budget.yaml")),
+            *("--listen", f"127.0.0.1:{port}", "--state", str(folder / "state")),
+        ) as sidecar:
+            yield Deployment(engine, sidecar, f"http://127.0.0.1:{engine_port}", f"http://127.0.0.1:{port}", folder)
