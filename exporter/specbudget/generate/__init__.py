@@ -1,0 +1,1 @@
+"""Text made from the catalog: reference pages now, rules and dashboards beside them."""

@@ -1,0 +1,112 @@
+"""The reference page of every series, made from the catalog; `--check` says whether the committed page is true."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from specbudget.catalog.lines import LINES, BudgetDef
+from specbudget.catalog.series import (
+    ALL_LINES,
+    ENGINE,
+    LABELS,
+    SERIES,
+    SERVICE_LABEL,
+    SIDECAR,
+    STATE_SETS,
+    Kind,
+    SeriesDef,
+)
+from specbudget.catalog.sets import REASONS_BY_SOURCE
+
+PAGE = Path("docs/reference/series.md")
+
+_HEAD = f"""<!-- Generated from exporter/specbudget/catalog by `make generate`: do not edit. -->
+# Series
+
+What `specbudget serve` prints on `/metrics`, in the order in which it prints it. Every series also carries
+`{SERVICE_LABEL}`, the budget's `service`.
+
+- A value that is not known is absent; it is never 0. Gauges vanish when their source has not answered for three
+  polls and for 60 seconds.
+- Counters and histograms begin at 0 and live as long as the process; with `--state` they go on after a restart
+  for the same service, engine address and host (or `POD_UID`).
+- A state set is one gauge sample per state, exactly one of them 1.
+- Units are bytes, seconds, tokens and ratios from 0 to 1. Byte figures of device memory are of one device.
+"""
+
+
+def render() -> str:
+    """The whole page."""
+    parts = [_HEAD]
+    titles = [(ALL_LINES, "Every line")] + [(line.id, line.title) for line in LINES]
+    for group, title in [*titles, (ENGINE, "Engine"), (SIDECAR, "Sidecar")]:
+        rows = [series for series in SERIES if series.group == group]
+        if rows:
+            parts.append(f"\n## {title}\n\n| series | type | labels | meaning |\n|---|---|---|---|\n")
+            parts.extend(_row(series) for series in rows)
+    parts.append(_budgets())
+    parts.append(_labels())
+    return "".join(parts)
+
+
+def _row(series: SeriesDef) -> str:
+    labels = ", ".join(series.labels) or "–"
+    meaning = series.help
+    if series.kind is Kind.HISTOGRAM:
+        meaning += f" Buckets: {' '.join(f'{bound:g}' for bound in series.buckets)}."
+    return f"| `{series.full_name}` | {series.kind} | {labels} | {meaning} |\n"
+
+
+def _budgets() -> str:
+    rows = "".join(
+        f"| {line.id} | {budget.id} | {budget.unit} | {budget.spent} | {_limit(budget)} |\n"
+        for line in LINES
+        for budget in line.budgets
+    )
+    return (
+        "\n## Budgets: what is spent, against what\n\n"
+        "The used ratio is spent ÷ limit, for a floor limit ÷ spent; above 1 is always bad.\n\n"
+        "| line | budget | unit | spent | limit |\n|---|---|---|---|---|\n" + rows
+    )
+
+
+def _limit(budget: BudgetDef) -> str:
+    return f"{budget.limit} (a floor)" if budget.floor else budget.limit
+
+
+def _labels() -> str:
+    rows = "".join(
+        f"| {name} | {values if isinstance(values, str) else _words(values)} |\n" for name, values in LABELS.items()
+    )
+    sets = "".join(
+        f"| `{name}` | {'reason' if name.endswith('_total') else 'state'} | {_words(values)} |\n"
+        for name, values in STATE_SETS.items()
+    )
+    reasons = "".join(f"| {source} | {_words(tuple(reasons))} |\n" for source, reasons in REASONS_BY_SOURCE.items())
+    return (
+        f"\n## Labels\n\n| label | values |\n|---|---|\n{rows}"
+        f"\n## States and reasons\n\n| series | label | values |\n|---|---|---|\n{sets}"
+        f"\n## Reasons of errors by source\n\n| source | reasons |\n|---|---|\n{reasons}"
+    )
+
+
+def _words(values: tuple[str, ...]) -> str:
+    return " ".join(f"`{value}`" for value in values)
+
+
+def main(arguments: list[str]) -> int:
+    """Writes the page below the present folder; with `--check` compares only, exit 1 when it differs."""
+    text = render()
+    if "--check" in arguments:
+        if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text:
+            return 0
+        print(f"{PAGE}: not what the catalog says: run `make generate`", file=sys.stderr)
+        return 1
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
