@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from specbudget.catalog import sets
 from specbudget.catalog.lines import LINES, Unit
+from specbudget.domain.device_memory import MemoryPart
 
 PREFIX = "specbudget_"
 SERVICE_LABEL = "specbudget_service"
@@ -51,7 +52,6 @@ LABELS: dict[str, tuple[str, ...] | str] = {
     "line": tuple(line.id for line in LINES),
     "budget": "a budget of the line, see below",
     "artifact": tuple(sets.Artifact),
-    "basis": tuple(sets.NeedBasis),
     "rank": "data-parallel rank, `0` where there is one",
     "profile": "a profile of the budget file, `default` for the rest",
     "source": tuple(sets.Source),
@@ -61,17 +61,28 @@ LABELS: dict[str, tuple[str, ...] | str] = {
     "scope": tuple(sets.Scope),
     "window": tuple(sets.ROLLING_WINDOWS),
     "role": tuple(sets.Role),
+    "use": tuple(MemoryPart),
+    "cause": tuple(sets.Suspect),
+    "stage": tuple(sets.Stage),
+    "kind": tuple(sets.StartKind),
+    "result": tuple(sets.CheckResult),
+    "plan": tuple(sets.RecheckPlan),
     "position": "place in the draft block, from 1",
 }
-"""What a label can be: a closed set, or a sentence. `state` and `reason` are listed with their series."""
+"""What a label can be: a closed set, or a sentence. What differs from series to series is in SETS_OF_SERIES."""
 
-STATE_SETS: dict[str, tuple[str, ...]] = {
-    "line_state": tuple(sets.LINE_STATES),
-    "speculation_state": tuple(sets.SPECULATION_STATES),
-    "slo_excluded_requests_total": sets.EXCLUSION_REASONS,
-    "source_errors_total": tuple(sets.ErrorReason),
+SETS_OF_SERIES: dict[tuple[str, str], tuple[str, ...]] = {
+    ("line_state", "state"): tuple(sets.LINE_STATES),
+    ("speculation_state", "state"): tuple(sets.SPECULATION_STATES),
+    ("kv_need_bytes", "basis"): tuple(sets.NeedBasis),
+    ("slo_excluded_requests_total", "reason"): sets.EXCLUSION_REASONS,
+    ("engine_start_time_seconds", "basis"): tuple(sets.StartBasis),
+    ("startup_stage_offset_seconds", "artifact"): tuple(sets.StageArtifact),
+    ("startup_stage_duration_seconds", "artifact"): tuple(sets.StageArtifact),
+    ("startups_total", "outcome"): tuple(sets.StartOutcome),
+    ("source_errors_total", "reason"): tuple(sets.ErrorReason),
 }
-"""Values of `state` or `reason` by series."""
+"""Closed sets of labels that mean another thing in each series, by (series, label)."""
 
 
 def _gauge(name: str, group: str, help: str, *labels: str) -> SeriesDef:
@@ -140,6 +151,13 @@ KV_NEED_BYTES = _gauge(
 )
 KV_COST_TOKENS = _gauge(
     "kv_cost_tokens", "kv", "Tokens that the target's pool would hold more without the drafter.", "rank"
+)
+DEVICE_MEMORY_BYTES = _gauge(
+    "device_memory_bytes",
+    "kv",
+    "Device memory at engine start by use; other is the remainder and absent where a part is not known.",
+    "rank",
+    "use",
 )
 KV_RETRACTIONS = _counter(
     "kv_retractions_total", "kv", "Requests retracted or preempted, from the engine's counters.", "rank"
@@ -223,6 +241,17 @@ ACCEPTANCE_WINDOW = _gauge(
 SPECULATION_STATE = _gauge(
     "speculation_state", "acceptance", "What speculation is doing: exactly one is 1.", "rank", "state"
 )
+ACCEPTANCE_EXPECTED = _gauge(
+    "acceptance_expected_length",
+    "acceptance",
+    "Acceptance length to expect of the present traffic: the profiles' own lengths, weighted by their verify steps.",
+)
+ACCEPTANCE_SUSPECT = _gauge(
+    "acceptance_suspect",
+    "acceptance",
+    "Likely causes of a low or strange acceptance length: 1 while the evidence holds.",
+    "cause",
+)
 ACCEPTANCE_SOURCE_INFO = _gauge(
     "acceptance_source_info", "acceptance", "The source that counts requests and steps; always 1.", "source"
 )
@@ -237,8 +266,52 @@ ENGINE_INFO = _gauge(
     "role",
     "moe_backend",
 )
+ENGINE_START_TIME = _gauge(
+    "engine_start_time_seconds", ENGINE, "When the engine's process started, and how that is known.", "basis"
+)
 ENGINE_RUNNING = _gauge("engine_running_requests", ENGINE, "Requests in the running batch.", "rank")
 ENGINE_QUEUED = _gauge("engine_queued_requests", ENGINE, "Requests waiting.", "rank")
+
+STARTUP_STAGE_OFFSET = _gauge(
+    "startup_stage_offset_seconds",
+    "staging",
+    "When a stage of the latest start began, from the start of the process.",
+    "artifact",
+    "stage",
+)
+STARTUP_STAGE_DURATION = _gauge(
+    "startup_stage_duration_seconds",
+    "staging",
+    "How long a stage of the latest start took, or has taken so far; the slowest rank's.",
+    "artifact",
+    "stage",
+)
+COLD_START = _gauge(
+    "cold_start_seconds",
+    "staging",
+    "Process start to first successful generation of the latest start, the engine's own warm-up counting.",
+    "kind",
+)
+STARTUPS = _counter("startups_total", "staging", "Starts of the engine by how they ended.", "outcome")
+STAGING_INFO = _gauge(
+    "staging_info", "staging", "How the artifacts were staged in the latest start; always 1.", "mode", "order", "warmup"
+)
+STAGING_OVERLAP = _gauge(
+    "staging_overlap_ratio",
+    "staging",
+    "Share of the shorter load that ran beside the other: 0 one after the other, 1 hidden behind it.",
+)
+
+CODESIGN_CHECKS = _gauge("codesign_checks", "codesign", "Co-design rules by result.", "result")
+CODESIGN_CHECK = _gauge(
+    "codesign_check", "codesign", "A co-design rule that does not pass, and its result; always 1.", "check", "result"
+)
+RECHECK_DUE = _gauge(
+    "recheck_due",
+    "codesign",
+    "1 while a plan is to be made again because a model of the approved pair changed.",
+    "plan",
+)
 
 SOURCE_UP = _gauge("source_up", SIDECAR, "1 when the latest reading of a source succeeded.", "source")
 SOURCE_LAST_SUCCESS = _gauge(
@@ -283,6 +356,7 @@ SERIES: tuple[SeriesDef, ...] = (
     KV_POOL_USED_TOKENS,
     KV_NEED_BYTES,
     KV_COST_TOKENS,
+    DEVICE_MEMORY_BYTES,
     KV_RETRACTIONS,
     REQUEST_ACCEPTANCE_LENGTH,
     BATCH_ACCEPTANCE_LENGTH,
@@ -298,11 +372,23 @@ SERIES: tuple[SeriesDef, ...] = (
     ACCEPTANCE_TARGET,
     BREAK_EVEN,
     ACCEPTANCE_WINDOW,
+    ACCEPTANCE_EXPECTED,
+    ACCEPTANCE_SUSPECT,
     SPECULATION_STATE,
     ACCEPTANCE_SOURCE_INFO,
     ENGINE_INFO,
+    ENGINE_START_TIME,
     ENGINE_RUNNING,
     ENGINE_QUEUED,
+    STARTUP_STAGE_OFFSET,
+    STARTUP_STAGE_DURATION,
+    COLD_START,
+    STARTUPS,
+    STAGING_INFO,
+    STAGING_OVERLAP,
+    CODESIGN_CHECKS,
+    CODESIGN_CHECK,
+    RECHECK_DUE,
     SOURCE_UP,
     SOURCE_LAST_SUCCESS,
     SOURCE_DURATION,

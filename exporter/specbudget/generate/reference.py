@@ -10,10 +10,11 @@ from specbudget.catalog.series import (
     ALL_LINES,
     ENGINE,
     LABELS,
+    PREFIX,
     SERIES,
     SERVICE_LABEL,
+    SETS_OF_SERIES,
     SIDECAR,
-    STATE_SETS,
     Kind,
     SeriesDef,
 )
@@ -80,13 +81,12 @@ def _labels() -> str:
         f"| {name} | {values if isinstance(values, str) else _words(values)} |\n" for name, values in LABELS.items()
     )
     sets = "".join(
-        f"| `{name}` | {'reason' if name.endswith('_total') else 'state'} | {_words(values)} |\n"
-        for name, values in STATE_SETS.items()
+        f"| `{PREFIX}{name}` | {label} | {_words(values)} |\n" for (name, label), values in SETS_OF_SERIES.items()
     )
     reasons = "".join(f"| {source} | {_words(tuple(reasons))} |\n" for source, reasons in REASONS_BY_SOURCE.items())
     return (
         f"\n## Labels\n\n| label | values |\n|---|---|\n{rows}"
-        f"\n## States and reasons\n\n| series | label | values |\n|---|---|---|\n{sets}"
+        f"\n## Sets of single series\n\n| series | label | values |\n|---|---|---|\n{sets}"
         f"\n## Reasons of errors by source\n\n| source | reasons |\n|---|---|\n{reasons}"
     )
 
