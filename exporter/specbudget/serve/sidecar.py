@@ -28,7 +28,7 @@ from specbudget.serve.poll import poll_forever
 from specbudget.serve.publish import Publisher
 from specbudget.serve.store import Store
 from specbudget.serve.web import listen, make_app
-from specbudget.sources.checkpoint import CheckpointReader
+from specbudget.sources.checkpoint import CheckpointReader, ProblemKind
 from specbudget.sources.http import EngineHttp, TlsFiles
 from specbudget.sources.tail import Position
 
@@ -37,6 +37,16 @@ RELOAD_SECONDS = 5.0
 
 FIRST_LOOK_SECONDS = 2.0
 """So long, at most, the tails wait for the engine's first answer, which says model and verify window."""
+
+BROKEN = {
+    ProblemKind.MISSING: ErrorReason.MISSING,
+    ProblemKind.UNREADABLE: ErrorReason.UNREADABLE,
+    ProblemKind.LFS_POINTER: ErrorReason.MALFORMED,
+    ProblemKind.TRUNCATED: ErrorReason.MALFORMED,
+    ProblemKind.MALFORMED: ErrorReason.MALFORMED,
+    ProblemKind.TOO_LARGE: ErrorReason.MALFORMED,
+}
+"""Problems that make a checkpoint's source fail; the others only leave a fact unknown."""
 
 log = logging.getLogger(__name__)
 
@@ -180,22 +190,23 @@ class Sidecar:
         self._tasks.append(task)
 
     def _checkpoint_read(self, source: Source, path: Path) -> Callable[[], Awaitable[None]]:
-        reader, told = CheckpointReader(path), ""
+        reader: CheckpointReader = CheckpointReader(path)
+        told: set[str] = set()
 
         async def read() -> None:
-            nonlocal told
             checkpoint = await asyncio.to_thread(reader.read)
             if self.desk.health.get(source) is None:
                 return
             self.desk.checkpoints[ARTIFACT_OF[source]] = checkpoint
-            problems = "; ".join(str(problem) for problem in checkpoint.problems)
-            if checkpoint.fingerprint is None:
-                self.desk.checkpoints.pop(ARTIFACT_OF[source], None)
-                raise SourceError(ErrorReason.UNREADABLE, problems or f"{path}: nothing readable")
-            if problems != told:
-                told = problems
-                for problem in checkpoint.problems:
+            for problem in checkpoint.problems:
+                if str(problem) not in told:
                     log.warning("checkpoint: source=%s problem=%s", source, problem)
+            told.clear()
+            told.update(str(problem) for problem in checkpoint.problems)
+            broken = [problem for problem in checkpoint.problems if problem.kind in BROKEN]
+            if broken:
+                # what could be read stays shown: one truncated shard does not make the geometry unknown
+                raise SourceError(BROKEN[broken[0].kind], str(broken[0]))
 
         return read
 

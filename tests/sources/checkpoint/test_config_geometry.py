@@ -15,6 +15,7 @@ GQA = {"num_attention_heads": 8, "num_key_value_heads": 2, "hidden_size": 512, "
 FULL = AttentionLayer(kv_heads=2, head_dim=64, v_head_dim=64)
 MLA = {"kv_lora_rank": 512, "qk_rope_head_dim": 64, "num_attention_heads": 128, "hidden_size": 7168}
 LATENT = LatentLayer(kv_lora_rank=512, qk_rope_head_dim=64)
+INDEXED = LatentLayer(kv_lora_rank=512, qk_rope_head_dim=64, index_head_dim=128)
 NONE = RecurrentLayer()
 
 
@@ -159,6 +160,11 @@ CASES: list[tuple[str, dict[str, Any], tuple[object, ...]]] = [
         (windowed(4096),),
     ),
     (
+        "a window that is switched off",
+        {**GQA, "num_hidden_layers": 1, "model_type": "mistral", "sliding_window": 4096, "use_sliding_window": False},
+        (FULL,),
+    ),
+    (
         "Qwen2 windows start at max_window_layers",
         {**GQA, "num_hidden_layers": 2, "use_sliding_window": True, "sliding_window": 4096, "max_window_layers": 1},
         (FULL, windowed(4096)),
@@ -200,6 +206,19 @@ CASES: list[tuple[str, dict[str, Any], tuple[object, ...]]] = [
             "num_hidden_layers": 2,
         },
         (LatentLayer(kv_lora_rank=512, qk_rope_head_dim=64, index_head_dim=128), LATENT),
+    ),
+    (
+        "sparse layers that own an index by frequency and offset",
+        {
+            **MLA,
+            "architectures": ["GlmMoeDsaForCausalLM"],
+            "index_topk": 2048,
+            "index_head_dim": 128,
+            "index_topk_freq": 2,
+            "index_skip_topk_offset": 3,
+            "num_hidden_layers": 5,
+        },
+        (*[INDEXED] * 3, LATENT, INDEXED),
     ),
     (
         "LongCat attends twice per layer",

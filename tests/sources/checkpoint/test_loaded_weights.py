@@ -271,6 +271,34 @@ def test_a_tensor_of_unknown_sharding_leaves_the_device_unknown(tmp_path: Path, 
     assert weights_per_device(checkpoint, None, 1, Role.TARGET) is not None
 
 
+def test_a_block_drafter_splits_only_attention_and_mlp(ling: Checkpoint, write_safetensors: Writer) -> None:
+    """Any other module of a DFlash drafter is plain, so an unknown name is whole on every rank."""
+    write_safetensors(
+        ling.path / "model.safetensors",
+        {"layers.0.mlp.up_proj.weight": ("BF16", (64, 64)), "riddle.weight": ("BF16", (32, 64))},
+    )
+    device = weights_per_device(read_checkpoint(ling.path), DraftAlgorithm.DFLASH, 4, Role.DRAFTER)
+    assert device is not None
+    assert device.resident_bytes == 2 * (64 * 64 // 4 + 32 * 64)
+
+
+def test_biases_follow_the_way_their_matrix_is_split(tmp_path: Path, write_safetensors: Writer) -> None:
+    """Split by rows a bias is whole on every rank, split by columns it is split too: w2 is one, w1 the other."""
+    checkpoint = target(
+        tmp_path,
+        write_safetensors,
+        {
+            "model.layers.0.mlp.experts.0.w1.bias": ("BF16", (4096,)),
+            "model.layers.0.mlp.experts.0.w2.bias": ("BF16", (512,)),
+            "model.layers.0.self_attn.o_proj.bias": ("BF16", (64,)),
+        },
+    )
+    device = weights_per_device(checkpoint, None, 4, Role.TARGET)
+    assert device is not None
+    matrices = 2 * (2 * 1024 * 64 + 64 * 64 + 128 * 64) // 4 + 2 * (32 * 64 // 2 + 8 * 64)
+    assert device.resident_bytes == matrices + 2 * (4096 // 4 + 512 + 64)
+
+
 def test_attention_data_parallel_is_not_computed(ling: Checkpoint) -> None:
     """Attention weights are copied per group then, which the totals do not tell apart."""
     assert weights_per_device(ling, DraftAlgorithm.DSPARK, 4, Role.DRAFTER, attention_data_parallel=2) is None
