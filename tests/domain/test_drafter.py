@@ -10,13 +10,11 @@ from specbudget.domain.drafter import (
     DraftAlgorithm,
     DraftKv,
     block_draft_tokens,
-    charged_bytes_per_token,
-    cost_in_target_tokens,
-    kv_cost_ratio,
     parse_algorithm,
     step_rows,
     verify_window,
 )
+from specbudget.domain.drafter_cost import charged_bytes_per_token, cost_in_target_tokens, kv_cost_ratio
 from specbudget.domain.kv_geometry import (
     AttentionLayer,
     LatentLayer,
