@@ -63,7 +63,14 @@ def test_flat_counters_are_idle_and_later_frozen_while_requests_run() -> None:
     """Flat for 30 s: idle. Flat for 60 s with requests in the batch: frozen. Any movement ends both."""
     flat = {"tokens": 7, "decode_passes": 7}
     ats = [0, 29.9, 30, 59.9, 60, 300]
-    assert states(*(reading(at, **flat) for at in ats)) == [S.ACTIVE, S.ACTIVE, S.IDLE, S.IDLE, S.FROZEN, S.FROZEN]
+    assert states(*(reading(at, **flat) for at in ats)) == [
+        S.ACTIVE,
+        S.ACTIVE,
+        S.IDLE,
+        S.IDLE,
+        S.FROZEN,
+        S.FROZEN,
+    ]
     assert states(*(reading(at, **flat) for at in ats), reading(305))[-1] is S.ACTIVE
 
 
@@ -100,7 +107,10 @@ def test_frozen_comes_before_off_and_capped() -> None:
 
 def test_an_engine_that_says_so_is_off() -> None:
     """No algorithm in the engine's arguments: off, with work or without."""
-    assert states(reading(0, enabled=False, length=0.0), reading(5, enabled=False, length=0.0)) == [S.OFF, S.OFF]
+    assert states(reading(0, enabled=False, length=0.0), reading(5, enabled=False, length=0.0)) == [
+        S.OFF,
+        S.OFF,
+    ]
 
 
 def test_passes_without_a_length_are_off() -> None:

@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.scripted_engine import Answer, ScriptedEngine
 
 from specbudget.catalog.sets import ErrorReason
 from specbudget.errors import SourceError
 from specbudget.sources import http
 from specbudget.sources.http import EngineHttp, TlsFiles
-from tests.scripted_engine import Answer, ScriptedEngine
 
 KEY = "made-up-key-0001"
 
@@ -133,7 +133,12 @@ async def test_a_packed_body_that_is_damaged_is_a_failed_reading(engine: Scripte
 
 @pytest.mark.parametrize(
     "answer",
-    [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", b"\x16\x03\x01 what\r\n\r\n", b"HTTP/1.1 200 OK\r\n"],
+    [
+        b"",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort",
+        b"\x16\x03\x01 what\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n",
+    ],
     ids=["nothing", "half of the body", "no HTTP", "half of the head"],
 )
 async def test_a_connection_that_breaks_is_a_failed_reading(answer: bytes) -> None:
@@ -209,6 +214,16 @@ async def test_only_get_is_ever_sent(engine: ScriptedEngine) -> None:
     assert {seen.method for seen in engine.seen} == {"GET"}
 
 
+async def test_no_cookie_is_kept(engine: ScriptedEngine) -> None:
+    """What a proxy wants remembered is not: nothing of an answer but its body stays."""
+    engine.answers["/metrics"] = Answer(b"", headers={"Set-Cookie": "session=made-up; Path=/"})
+    client = EngineHttp(engine.url)
+    for _ in range(2):
+        await client.get("/metrics", within=5.0, key_required=False)
+    await client.close()
+    assert [seen.cookie for seen in engine.seen] == [None, None]
+
+
 @pytest.fixture
 def certificate(tmp_path: Path) -> tuple[Path, Path]:
     """A certificate for 127.0.0.1 that no authority signed, and its key."""
@@ -224,7 +239,7 @@ def certificate(tmp_path: Path) -> tuple[Path, Path]:
 
 
 async def test_tls_trusts_what_it_is_told_to(certificate: tuple[Path, Path]) -> None:
-    """A certificate that nobody vouches for is refused with the reason, taken with its CA file or when told not to look."""
+    """A certificate that nobody vouches for is refused, and taken with its CA file or when told not to look."""
     cert, key = certificate
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(cert, key)

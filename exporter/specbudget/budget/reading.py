@@ -33,16 +33,20 @@ class LoadedBudget:
 
 
 def content_digest(path: Path) -> str:
-    """SHA-256 of the file's content; raises OSError."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """SHA-256 of what would be read of the file; raises OSError."""
+    return hashlib.sha256(_content(path)).hexdigest()
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)
 
 
 def load_budget(path: Path) -> LoadedBudget:
     """Reads and checks `path`; raises BudgetError with one Problem per fault."""
     name = str(path)
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
+        content = _content(path)
     except OSError as error:
         raise BudgetError([Problem(name, None, "", f"cannot be read: {error.strerror or error}")]) from error
     if len(content) > MAX_BYTES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -39,11 +40,16 @@ class Spending:
 
     @property
     def used_ratio(self) -> float | None:
-        """Spent ÷ limit, for a floor limit ÷ spent; above 1 is always bad. None when not computable."""
+        """Spent ÷ limit, for a floor limit ÷ spent; above 1 is always bad. None when not computable.
+
+        Infinite where nothing at all is left of a floor.
+        """
         if self.spent is None:
             return None
         over, under = (self.limit, self.spent) if self.floor else (self.spent, self.limit)
-        return over / under if under > 0 else None
+        if under > 0:
+            return over / under
+        return math.inf if over > 0 else None
 
 
 def line_state(spendings: Iterable[Spending]) -> LineState:

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+MAX_RANKS = 256
+"""Data-parallel ranks that are told apart; no deployment has more, and a label must not grow without bound."""
+
 NO_PHASES: Mapping[str, float] = MappingProxyType({})
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from specbudget.catalog import series
 from specbudget.catalog.sets import EventVerdict, Scope, SliForm
 from specbudget.domain.acceptance import Bools, Floats, Ints, acceptance_length, is_possible, steps_reaching
+from specbudget.domain.observation import MAX_RANKS
 from specbudget.domain.requests import EXCLUSIONS, RequestBatch, Verdict, judge
 from specbudget.domain.rolling import LengthRing, SlotRing
 from specbudget.serve.ledger import Ledger
@@ -22,8 +23,10 @@ RECENT_SECONDS = 3600.0
 MAX_POSITIONS = 31
 """Draft positions that are kept apart; further ones would cost series and tell nothing."""
 
-MAX_RANKS = 256
-"""Data-parallel ranks that are kept apart; a record that names a further one counts as `other`."""
+MAX_PAIRS = 48
+"""Pairs of rank and profile that steps and tokens are kept apart by; profiles beyond count as `other` there."""
+
+OTHER = "other"
 
 
 class AcceptanceBook:
@@ -36,6 +39,7 @@ class AcceptanceBook:
         self._events = SlotRing(60.0, 6 * 60 + 1, 3)
         self._lengths: dict[str, LengthRing] = {}
         self.policy = policy
+        self._ranks: set[str] = {"0"}
         self.use(policy)
 
     def use(self, policy: SloPolicy) -> None:
@@ -46,19 +50,25 @@ class AcceptanceBook:
         if policy.has_target:
             begin(series.SLO_EVENTS, [policy.sli], list(EventVerdict), profiles)
         begin(series.REQUEST_ACCEPTANCE_LENGTH, profiles)
-        self.know_ranks(["0"])
 
-    def know_ranks(self, ranks: Iterable[str]) -> None:
-        """Begins the children of data-parallel ranks at 0."""
+    def know_ranks(self, ranks: Iterable[str], *, counts_drafts: bool) -> None:
+        """Begins the children of data-parallel ranks at 0.
+
+        `counts_drafts` False: the source tells steps and tokens but no drafts, so that those stay absent.
+        """
         ranks = list(ranks)
-        for counter in (
-            series.VERIFY_STEPS,
-            series.PROPOSED_DRAFTS,
-            series.ACCEPTED_DRAFTS,
-            series.GENERATED_TOKENS,
-        ):
-            self._ledger.begin(counter, ranks, self.policy.profiles)
+        self._ranks.update(ranks)
+        counters = [series.VERIFY_STEPS, series.GENERATED_TOKENS]
+        if counts_drafts:
+            counters += [series.PROPOSED_DRAFTS, series.ACCEPTED_DRAFTS]
+        shown = dict.fromkeys(self._shown_profile(index) for index in range(len(self.policy.profiles)))
+        for counter in counters:
+            self._ledger.begin(counter, ranks, shown)
         self._ledger.begin(series.BATCH_ACCEPTANCE_LENGTH, ranks)
+
+    def _shown_profile(self, index: int) -> str:
+        """The profile's name beside a rank; with many ranks only the first profiles are kept apart there."""
+        return self.policy.profiles[index] if index < max(1, MAX_PAIRS // len(self._ranks)) else OTHER
 
     def know_window(self, window: int) -> None:
         """Begins the draft positions of a verify window at 0."""
@@ -80,7 +90,7 @@ class AcceptanceBook:
             counts = np.bincount(verdicts[of_profile], minlength=len(Verdict))
             for verdict in EXCLUSIONS:
                 self._ledger.add(series.SLO_EXCLUDED, (verdict.name.lower(), name), int(counts[verdict]))
-        for position, steps in enumerate(steps_reaching(batch.histogram).tolist() if batch.histogram.size else []):
+        for position, steps in enumerate(_reaching(batch.histogram)):
             if 1 <= position <= MAX_POSITIONS:
                 self._ledger.add(series.DRAFT_POSITION_ACCEPTED, (str(position),), steps)
         rolling = possible & recent
@@ -97,7 +107,7 @@ class AcceptanceBook:
         keys = batch.rank * len(self.policy.profiles) + batch.profile
         for key in np.unique(keys).tolist():
             rank, profile = divmod(key, len(self.policy.profiles))
-            rows, labels = keys == key, (_rank_label(rank), self.policy.profiles[profile])
+            rows, labels = keys == key, (rank_label(rank), self._shown_profile(profile))
             for counter, column in (
                 (series.VERIFY_STEPS, batch.steps),
                 (series.PROPOSED_DRAFTS, batch.proposed),
@@ -130,15 +140,19 @@ class AcceptanceBook:
         sums = np.stack([good, bad, good + bad], axis=1).astype(np.float64)
         self._events.add(batch.finished_at[recent], sums[recent], now)
 
-    def count_batch(self, rank: str, length: float, steps: float, at: float, now: float) -> None:
-        """Counts one batch report of `steps` verify steps that emitted `length` tokens each."""
+    def count_batch(self, rank: str, length: float, steps: float, *, window: int | None, at: float, now: float) -> None:
+        """Counts one batch report of `steps` verify steps that emitted `length` tokens each.
+
+        Under a verify window below the target no batch can be good: such a report is no event.
+        """
         self._ledger.observe(series.BATCH_ACCEPTANCE_LENGTH, (rank,), np.array([length]))
         if at <= now - RECENT_SECONDS:
             recent = False
         else:
             recent = True
             self._batches.add(np.array([at]), np.array([[steps, steps * (length - 1.0)]]), now)
-        if self.policy.has_target and self.policy.sli == SliForm.BATCH:
+        reachable = window is None or window >= self.policy.targets[0]
+        if self.policy.has_target and self.policy.sli == SliForm.BATCH and reachable:
             good = length >= self.policy.targets[0]
             self._add_events(self.policy.profiles[0], int(good), int(not good))
             if recent:
@@ -192,5 +206,12 @@ class AcceptanceBook:
                 self._lengths.setdefault(name, LengthRing()).load(slots)
 
 
-def _rank_label(rank: int) -> str:
-    return str(rank) if rank < MAX_RANKS else "other"
+def rank_label(rank: int) -> str:
+    """The label of a data-parallel rank; one that no deployment has counts as `other`."""
+    return str(rank) if rank < MAX_RANKS else OTHER
+
+
+def _reaching(histogram: Ints) -> list[int]:
+    """Steps by least accepted drafts; a negative count is no step."""
+    reaching: list[int] = steps_reaching(np.maximum(histogram, 0)).tolist() if histogram.size else []
+    return reaching

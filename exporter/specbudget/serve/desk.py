@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from specbudget.budget.reading import LoadedBudget
@@ -113,7 +114,11 @@ class Desk:
                 self.ledger.begin(RECORDS, [source], RecordOutcome)
         ranks = [str(rank) for rank in range(budget.parallelism.data)]
         self.ledger.begin(KV_RETRACTIONS, ranks)
-        self.book.know_ranks(ranks)
+        self.know_ranks(ranks)
+
+    def know_ranks(self, ranks: Iterable[str]) -> None:
+        """Begins what is counted by data-parallel rank at 0."""
+        self.book.know_ranks(ranks, counts_drafts=self.request_source is Source.REQUEST_LOG)
 
     @property
     def request_source(self) -> Source:

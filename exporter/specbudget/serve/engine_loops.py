@@ -40,7 +40,7 @@ class EngineLoops:
         ledger.add(SOURCE_ERRORS, (Source.METRICS, ErrorReason.AMBIGUOUS), reading.ambiguous)
         desk.view.metrics = reading
         desk.health[Source.METRICS].last_success = now
-        desk.book.know_ranks(reading.ranks)
+        desk.know_ranks(reading.ranks)
         ledger.begin(KV_RETRACTIONS, list(reading.ranks))
         self._read_lengths(reading, now)
         desk.view.watch(now)
@@ -49,6 +49,7 @@ class EngineLoops:
     def _read_lengths(self, reading: EngineReading, now: float) -> None:
         desk = self._desk
         desk.gauge_batches.forget(set(reading.ranks))
+        alone = len(reading.ranks) == 1
         for rank, values in reading.ranks.items():
             window = desk.view.window(values, now)
             if window is not None:
@@ -57,15 +58,18 @@ class EngineLoops:
             if length is not None and length > 0 and not is_possible(length, window):
                 desk.ledger.add(SOURCE_ERRORS, (Source.METRICS, ErrorReason.OUT_OF_BOUNDS), 1)
                 length = None
+            tokens = values.decode_tokens
+            if tokens is None and alone:
+                tokens = reading.generation_tokens
             report = desk.gauge_batches.see(
                 rank,
                 length=length,
                 passes=values.decode_passes,
-                tokens=values.decode_tokens if values.decode_tokens is not None else reading.generation_tokens,
+                tokens=tokens,
                 report_passes=desk.view.report_passes(now),
             )
             if report is not None and desk.batch_source is Source.METRICS:
-                desk.book.count_batch(rank, report.length, report.steps, now, now)
+                desk.book.count_batch(rank, report.length, report.steps, window=window, at=now, now=now)
 
     def _read_counters(self, reading: EngineReading) -> None:
         """Increases of the engine's own counters, across its restarts and ours."""

@@ -129,8 +129,9 @@ class ServerLogLoop(TailLoop):
             return
         view = self.desk.view
         reading = view.ranks(now).get(report.rank)
-        if not is_possible(report.length, None if reading is None else view.window(reading, now)):
+        window = None if reading is None else view.window(reading, now)
+        if not is_possible(report.length, window):
             self.desk.ledger.add(SOURCE_ERRORS, (self.source, ErrorReason.OUT_OF_BOUNDS), 1)
             return
         steps = report.running * view.report_passes(now)
-        self.desk.book.count_batch(report.rank, report.length, steps, at, now)
+        self.desk.book.count_batch(report.rank, report.length, steps, window=window, at=at, now=now)

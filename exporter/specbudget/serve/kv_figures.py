@@ -6,13 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from specbudget.budget.model import Budget
-from specbudget.domain.drafter import (
-    DraftAlgorithm,
-    DraftKv,
-    charged_bytes_per_token,
-    cost_in_target_tokens,
-    step_rows,
-)
+from specbudget.domain.drafter import DraftAlgorithm, DraftKv, step_rows
+from specbudget.domain.drafter_cost import charged_bytes_per_token, cost_in_target_tokens
 from specbudget.domain.kv_geometry import (
     ModelGeometry,
     RecurrentLayer,
@@ -100,10 +95,15 @@ class Pair:
         return _element_bytes(self.facts.draft_kv_dtype or self.facts.kv_dtype, self.drafter)
 
     @property
+    def pipeline_parallel(self) -> int:
+        """The running engine's word wins over the budget's."""
+        return self.facts.pipeline_parallel or self.budget.parallelism.pipeline
+
+    @property
     def target_token_bytes(self) -> int | None:
-        """KV of one token of the target, per device."""
+        """KV of one token of the target, per device; with pipeline stages not known, for each has its own layers."""
         element = self.target_element_bytes
-        if self.target.geometry is None or element is None:
+        if self.target.geometry is None or element is None or self.pipeline_parallel > 1:
             return None
         return bytes_per_token(self.target.geometry, tensor_parallel=self.attention_ranks, element_bytes=element)
 

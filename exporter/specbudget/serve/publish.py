@@ -86,8 +86,10 @@ class Publisher:
         while True:
             self.publish(time.time())
             await asyncio.sleep(PUBLISH_SECONDS)
+            # not wait_for(): on Python 3.11 it can swallow a cancellation
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._asked.wait(), IDLE_SECONDS - PUBLISH_SECONDS)
+                async with asyncio.timeout(IDLE_SECONDS - PUBLISH_SECONDS):
+                    await self._asked.wait()
             self._asked.clear()
 
     def publish(self, now: float, *, last: bool = False) -> None:

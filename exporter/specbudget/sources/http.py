@@ -67,7 +67,10 @@ class EngineHttp:
             raise SourceError(ErrorReason.TIMEOUT, f"{path}: no answer within {within:g} s") from error
         except aiohttp.ClientConnectorError as error:
             raise SourceError(ErrorReason.REFUSED, f"{path}: cannot connect: {_plain(error.os_error)}") from error
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+        except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError, ValueError) as error:
+            # an answer that broke off or is no HTTP: the engine is there
+            raise SourceError(ErrorReason.MALFORMED, f"{path}: {type(error).__name__}") from error
+        except (aiohttp.ClientError, OSError) as error:
             raise SourceError(ErrorReason.REFUSED, f"{path}: {type(error).__name__}") from error
 
     async def close(self) -> None:
@@ -78,7 +81,10 @@ class EngineHttp:
     def _client(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=4, ssl=self._ssl()), trust_env=False, auto_decompress=True
+                connector=aiohttp.TCPConnector(limit=4, ssl=self._ssl()),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=False,
+                auto_decompress=True,
             )
         return self._session
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from tests.scripted_engine import CAPTURED
 
 from specbudget.domain.observation import RankReading
 from specbudget.sources.sglang.loads import read_loads
 from specbudget.sources.sglang.metrics import GIB
-from tests.scripted_engine import CAPTURED
 
 ONE = RankReading(
     running=12,
@@ -53,7 +53,12 @@ def test_a_rank_that_has_not_published_is_not_there() -> None:
 
 def test_zero_slots_and_zero_bytes_are_not_said() -> None:
     """A capacity of 0 is no capacity; 0 used tokens are a fact."""
-    load = {"dp_rank": 0, "max_total_num_tokens": 0, "num_used_tokens": 0, "memory": {"weight_gb": 0, "kv_cache_gb": 0}}
+    load = {
+        "dp_rank": 0,
+        "max_total_num_tokens": 0,
+        "num_used_tokens": 0,
+        "memory": {"weight_gb": 0, "kv_cache_gb": 0},
+    }
     assert read_loads(json.dumps({"loads": [load]}).encode(), at=0.0).ranks == {"0": RankReading(used_tokens=0)}
 
 
@@ -65,7 +70,16 @@ def test_a_rank_beyond_the_cap_is_not_read(rank: int) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"[]", b"null", b"{}", b'{"loads": [1]}', b'{"loads": [{"num_running_reqs": "12"}]}', b'{"loads": [', b"<html>"],
+    [
+        b"",
+        b"[]",
+        b"null",
+        b"{}",
+        b'{"loads": [1]}',
+        b'{"loads": [{"num_running_reqs": "12"}]}',
+        b'{"loads": [',
+        b"<html>",
+    ],
 )
 def test_what_is_not_the_document_is_refused(body: bytes) -> None:
     """Anything else than what SGLang answers raises the decoder's error, which the poll counts as malformed."""

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.scripted_engine import CAPTURED, READINGS
 
 from specbudget.domain.acceptance import rate_at_length
 from specbudget.domain.observation import EngineReading, RankReading
 from specbudget.sources.exposition import ExpositionError
 from specbudget.sources.sglang.metrics import GIB, MAX_RANKS, MetricsReader
-from tests.scripted_engine import CAPTURED, READINGS
 
 VERSIONS = ("0.5.18", "0.5.23")
 ONE_RANK = ("dflash_tp1", "dspark_tp2", "nospec_tp1")
@@ -127,7 +127,11 @@ def test_memory_of_stages_is_that_of_the_fullest_device() -> None:
     """Weights and pool: the largest of stages and ranks; what is free: the smallest."""
     lines = [
         f'sglang:{family}{{tp_rank="{tp}",pp_rank="{pp}"}} {10 * pp + tp + 1}'
-        for family in ("weight_memory_usage_gb", "kv_cache_memory_usage_gb", "startup_available_gpu_memory_gb")
+        for family in (
+            "weight_memory_usage_gb",
+            "kv_cache_memory_usage_gb",
+            "startup_available_gpu_memory_gb",
+        )
         for pp in (0, 1)
         for tp in (0, 1)
     ]
@@ -160,9 +164,10 @@ def test_a_writer_that_joins_a_dead_one_is_the_living_one() -> None:
     reader = MetricsReader()
     old = 'sglang:kv_used_tokens{tp_rank="0",pid="1"} 7\n'
     assert reader.read(old.encode(), at=0.0).ranks["0"].used_tokens == 7
-    assert reader.read(f'{old}sglang:kv_used_tokens{{tp_rank="0",pid="2"}} 3\n'.encode(), at=5.0).ranks[
-        "0"
-    ].used_tokens == 3
+    assert (
+        reader.read(f'{old}sglang:kv_used_tokens{{tp_rank="0",pid="2"}} 3\n'.encode(), at=5.0).ranks["0"].used_tokens
+        == 3
+    )
 
 
 def test_two_writers_that_both_move_are_ambiguous() -> None:
@@ -187,7 +192,11 @@ def test_what_is_not_finite_is_counted_and_left_out() -> None:
 @pytest.mark.parametrize(
     ("body", "rate"),
     [("new_engine", 0.4), ("old_engine", 0.4), ("zero_old", 0.0)],
-    ids=["an engine that counts drafts alone", "one that counts the bonus too", "a useless drafter on the old one"],
+    ids=[
+        "an engine that counts drafts alone",
+        "one that counts the bonus too",
+        "a useless drafter on the old one",
+    ],
 )
 def test_the_acceptance_rate_comes_from_the_length(body: str, rate: float) -> None:
     """(L − 1) / (D − 1), whatever the engine's own rate says: 0.4 for L 2.2 of 4, 0 for L 1."""

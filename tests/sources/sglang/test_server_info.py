@@ -6,10 +6,10 @@ import json
 
 import msgspec
 import pytest
+from tests.scripted_engine import CAPTURED, READINGS
 
 from specbudget.domain.observation import EngineFacts
 from specbudget.sources.sglang.server_info import read_server_info
-from tests.scripted_engine import CAPTURED, READINGS
 
 VERSIONS = ("0.5.18", "0.5.23")
 
@@ -24,7 +24,12 @@ def captured(version: str, name: str) -> EngineFacts:
 def test_a_speculating_engine(version: str, name: str, algorithm: str, drafts: int) -> None:
     """Version, algorithm, verify window's parts, parallelism, page and limits are those of the document."""
     facts = captured(version, name)
-    assert (facts.version, facts.algorithm, facts.speculates, facts.role) == (version, algorithm, True, "unified")
+    assert (facts.version, facts.algorithm, facts.speculates, facts.role) == (
+        version,
+        algorithm,
+        True,
+        "unified",
+    )
     assert (facts.num_steps, facts.num_draft_tokens, facts.adaptive) == (1, drafts, False)
     assert (facts.tensor_parallel, facts.pipeline_parallel, facts.data_parallel) == (1, 1, 1)
     assert (facts.page_tokens, facts.max_running_requests, facts.decode_report_passes) == (64, 48, 40)
@@ -96,7 +101,13 @@ def test_no_secret_of_the_document_is_in_the_facts(version: str, name: str) -> N
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"[]", b'"sk-EXAMPLE-secret"', b'{"tp_size": "sk-EXAMPLE-secret"}', b'{"api_key": "sk-EXAMPLE-secret'],
+    [
+        b"",
+        b"[]",
+        b'"sk-EXAMPLE-secret"',
+        b'{"tp_size": "sk-EXAMPLE-secret"}',
+        b'{"api_key": "sk-EXAMPLE-secret',
+    ],
     ids=["nothing", "a list", "a text", "a text for a number", "cut off"],
 )
 def test_the_error_of_a_bad_document_repeats_nothing_of_it(body: bytes) -> None:

@@ -15,7 +15,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
-from specbudget.domain.observation import EngineReading, RankReading
+from specbudget.domain.observation import MAX_RANKS, EngineReading, RankReading
 from specbudget.sources.exposition import ExpositionError, Sample, is_complete, read_samples
 
 GIB = 1 << 30
@@ -106,9 +106,6 @@ _PREFIXES = ("sglang:", "sglang_")
 _NAMES = frozenset({family.family for family in _FAMILIES} | set(_TOTALS))
 WANTED = frozenset(prefix + name for prefix in _PREFIXES for name in _NAMES)
 """Family names that are read, in both spellings."""
-
-MAX_RANKS = 256
-"""Data-parallel ranks that are kept apart: a rank becomes a label, so what else a body calls a rank is not read."""
 
 _Key = tuple[str, str, int, int, str]
 """(family, dp rank, pp rank, tp rank, value of the label that splits)"""
