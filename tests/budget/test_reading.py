@@ -106,7 +106,7 @@ def test_a_huge_file_is_refused_without_parsing(tmp_path: Path) -> None:
     """More than 1 MiB is no budget."""
     path = tmp_path / "budget.yaml"
     path.write_bytes(b"#" * (MAX_BYTES + 1))
-    assert problems(path) == [" larger than 1 MiB: this is not a budget file"]
+    assert problems(path) == [" larger than 1 MiB: this is no budget"]
 
 
 def test_deep_nesting_ends_in_a_line(tmp_path: Path) -> None:

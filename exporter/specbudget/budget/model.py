@@ -16,13 +16,21 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_val
 
 from specbudget.budget.units import Bandwidth, Duration, Size
 from specbudget.domain import break_even as break_even_domain
+from specbudget.domain.drafter import DraftAlgorithm
 
 Ratio = Annotated[float, Field(gt=0, le=1)]
 Positive = Annotated[int, Field(ge=1)]
 Length = Annotated[float, Field(ge=1, le=1024)]
 EngineKind = Literal["sglang", "vllm", "tensorrt-llm"]
 SliForm = Literal["request", "batch", "step"]
-DrafterAlgorithm = Literal["dspark", "dflash", "eagle", "eagle3", "mtp", "standalone", "ngram"]
+
+ServiceName = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
+        description="use letters, digits, dot, dash and underscore, starting with a letter or digit, at most 100",
+    ),
+]
 
 MAX_PROFILES = 20
 DEFAULT_PROFILE = "default"
@@ -109,7 +117,7 @@ class Drafter(Section):
     """The drafter's checkpoint and algorithm (the latter where the launch arguments are silent)."""
 
     path: str | None = None
-    algorithm: DrafterAlgorithm | None = None
+    algorithm: DraftAlgorithm | None = None
 
 
 class Parallelism(Section):
@@ -329,7 +337,7 @@ class Links(Section):
 class Budget(Section):
     """A whole budget file."""
 
-    service: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+    service: ServiceName
     engine: Engine = Engine()
     target: Target = Target()
     drafter: Drafter = Drafter()

@@ -1,26 +1,15 @@
-"""Reads a budget file: strict YAML with line numbers, one Problem per fault, nothing guessed."""
+"""Reads a budget file; what is wrong with it is one line per fault."""
 
 from __future__ import annotations
 
-import difflib
-import hashlib
-import re
-from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
 
-import yaml
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
-
-from specbudget.budget.model import UNION_TAGS, Budget
+from specbudget.budget.document import MAX_BYTES, content_digest, read_document, validated
+from specbudget.budget.model import Budget
 from specbudget.errors import BudgetError, Problem
 
-MAX_BYTES = 1 << 20
-"""A budget is a page of text; a file larger than 1 MiB is something else."""
-
-Loc = tuple[str | int, ...]
+__all__ = ["MAX_BYTES", "LoadedBudget", "content_digest", "load_budget"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,162 +21,10 @@ class LoadedBudget:
     digest: str
 
 
-def content_digest(path: Path) -> str:
-    """SHA-256 of what would be read of the file; raises OSError."""
-    return hashlib.sha256(_content(path)).hexdigest()
-
-
-def _content(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(MAX_BYTES + 1)
-
-
 def load_budget(path: Path) -> LoadedBudget:
     """Reads and checks `path`; raises BudgetError with one Problem per fault."""
-    name = str(path)
     try:
-        content = _content(path)
-    except OSError as error:
-        raise BudgetError([Problem(name, None, "", f"cannot be read: {error.strerror or error}")]) from error
-    if len(content) > MAX_BYTES:
-        raise BudgetError([Problem(name, None, "", "larger than 1 MiB: this is not a budget file")])
-    document, lines = _parse_yaml(content, name)
-    if not isinstance(document, dict):
-        raise BudgetError([Problem(name, 1, "", "a budget is a mapping: start with `service: NAME`")])
-    try:
-        budget = Budget.model_validate(document)
-    except ValidationError as error:
-        problems = [_problem(detail, name, lines) for detail in error.errors(include_url=False)]
-        raise BudgetError(sorted(set(problems), key=lambda p: (p.line or 0, p.key))) from None
-    return LoadedBudget(budget, path, hashlib.sha256(content).hexdigest())
-
-
-class _Loader(yaml.SafeLoader):
-    """Safe YAML that reads only true and false as booleans and numbers without `_` and base 60.
-
-    `off`, `no` and `12:30` are words here, as in YAML 1.2.
-    """
-
-
-_Loader.yaml_implicit_resolvers = {
-    letter: [
-        (tag, pattern) for tag, pattern in resolvers if not tag.endswith((":bool", ":int", ":float", ":timestamp"))
-    ]
-    for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"true|True|TRUE|false|False|FALSE"), list("tTfF"))
-_Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"[-+]?[0-9]+\Z"), list("-+0123456789"))
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)([eE][-+]?[0-9]+)?\Z"),
-    list("-+.0123456789"),
-)
-
-
-def _parse_yaml(content: bytes, name: str) -> tuple[Any, dict[Loc, int]]:
-    """The document, and the line of each key; raises BudgetError on syntax and on a key given twice."""
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BudgetError([Problem(name, None, "", f"not UTF-8 at byte {error.start}")]) from None
-    lines: dict[Loc, int] = {}
-    twice: list[Problem] = []
-    try:
-        loader = _Loader(text)
-        node = loader.get_single_node()
-        if node is None:
-            return None, lines
-        for loc, line, repeated in _walk(node, ()):
-            if repeated:
-                twice.append(Problem(name, line, _dotted(loc), "given twice: keep one"))
-            lines.setdefault(loc, line)
-        if twice:
-            raise BudgetError(twice)
-        return loader.construct_document(node), lines
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        reason = error.problem or error.context or "not YAML"
-        raise BudgetError([Problem(name, mark.line + 1 if mark else None, "", f"not valid YAML: {reason}")]) from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise BudgetError([Problem(name, None, "", f"not valid YAML: {type(error).__name__}")]) from None
-
-
-def _walk(node: yaml.Node, loc: Loc, depth: int = 0) -> Iterator[tuple[Loc, int, bool]]:
-    """Each key's location and line, and whether it stood there before."""
-    if depth > 32:
-        raise yaml.MarkedYAMLError(problem="nested deeper than 32 levels", problem_mark=node.start_mark)
-    if isinstance(node, yaml.MappingNode):
-        seen: set[Hashable] = set()
-        for key, value in node.value:
-            here = (*loc, str(key.value) if isinstance(key, yaml.ScalarNode) else "?")
-            yield here, key.start_mark.line + 1, here in seen
-            seen.add(here)
-            yield from _walk(value, here, depth + 1)
-    elif isinstance(node, yaml.SequenceNode):
-        for index, value in enumerate(node.value):
-            yield (*loc, index), value.start_mark.line + 1, False
-            yield from _walk(value, (*loc, index), depth + 1)
-
-
-def _dotted(loc: Loc) -> str:
-    return ".".join(str(part) for part in loc)
-
-
-def _problem(detail: ErrorDetails, name: str, lines: dict[Loc, int]) -> Problem:
-    loc = _file_loc(tuple(detail["loc"]), lines)
-    line = next((lines[loc[:size]] for size in range(len(loc), 0, -1) if loc[:size] in lines), 1)
-    return Problem(name, line, _dotted(loc), _message(detail, loc))
-
-
-def _file_loc(loc: Loc, lines: dict[Loc, int]) -> Loc:
-    """The location as the file spells it: pydantic adds the tag of a union's member, which no file holds."""
-    spelled: Loc = ()
-    for part in loc:
-        if part not in UNION_TAGS or (*spelled, part) in lines:
-            spelled = (*spelled, part)
-    return spelled
-
-
-def _message(detail: ErrorDetails, loc: Loc) -> str:
-    match detail["type"]:
-        case "extra_forbidden":
-            known = _known_keys(loc[:-1])
-            near = difflib.get_close_matches(str(loc[-1]), known, n=1, cutoff=0.5)
-            return f"unknown key; did you mean “{near[0]}”?" if near else f"unknown key; known are {', '.join(known)}"
-        case "missing":
-            return "missing: add it"
-        case "value_error":
-            return str(detail["ctx"]["error"])
-        case "string_pattern_mismatch":
-            return "use letters, digits, dot, dash and underscore, starting with a letter or digit, at most 100"
-        case "literal_error" | "enum":
-            return f"not known here: choose {detail['ctx']['expected']}"
-        case "model_type" | "dict_type" | "model_attributes_type":
-            return "this is a section: put its keys below it, indented"
-        case _:
-            text = detail["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-            return f"should be {text}"
-
-
-def _known_keys(loc: Loc) -> list[str]:
-    """The keys that the model knows at `loc`."""
-    model: type[BaseModel] | None = Budget
-    for part in loc:
-        if model is None:
-            return []
-        if isinstance(part, int):
-            continue
-        field = model.model_fields.get(part)
-        model = _model_in(field.annotation) if field is not None else model
-    return list(model.model_fields) if model is not None else []
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """The model that an annotation names, also inside `X | None`, `list[X]` and `dict[str, X]`."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    for argument in get_args(annotation):
-        found = _model_in(argument)
-        if found is not None:
-            return found
-    return None
+        document = read_document(path, what="budget", begin="start with `service: NAME`")
+    except FileNotFoundError as error:
+        raise BudgetError([Problem(str(path), None, "", f"cannot be read: {error.strerror}")]) from error
+    return LoadedBudget(validated(Budget, document), path, document.digest)

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from specbudget.domain.codesign import CheckResult as CheckResult
 from specbudget.domain.line_state import LineState
+from specbudget.domain.pair_change import RecheckPlan as RecheckPlan
 from specbudget.domain.requests import EXCLUSIONS
 from specbudget.domain.speculation import SpeculationState
+from specbudget.domain.stages import Stage as Stage
+from specbudget.domain.stages import StageArtifact as StageArtifact
+from specbudget.domain.stages import StartBasis as StartBasis
+from specbudget.domain.stages import StartKind as StartKind
+from specbudget.domain.stages import StartOutcome as StartOutcome
+from specbudget.domain.suspects import Suspect as Suspect
 
 
 class Artifact(StrEnum):
@@ -133,86 +141,6 @@ class Role(StrEnum):
     UNIFIED = "unified"
     PREFILL = "prefill"
     DECODE = "decode"
-
-
-class StageArtifact(StrEnum):
-    """Whose stage of a start-up it is."""
-
-    TARGET = "target"
-    DRAFTER = "drafter"
-    BOTH = "both"
-
-
-class Stage(StrEnum):
-    """The stages of a start-up, in the order in which an engine goes through them."""
-
-    PREFETCH = "prefetch"
-    LOAD = "load"
-    POST_LOAD = "post_load"
-    KV_ALLOC = "kv_alloc"
-    GRAPH_CAPTURE = "graph_capture"
-    WARMUP = "warmup"
-    READY = "ready"
-    FIRST_GENERATION = "first_generation"
-
-
-class StartBasis(StrEnum):
-    """How the start of the engine's process is known."""
-
-    PID_NAMESPACE = "pid_namespace"
-    LAUNCH = "launch"
-    FIRST_LOG_LINE = "first_log_line"
-    OBSERVED = "observed"
-
-
-class StartKind(StrEnum):
-    """Whether the page cache held the weights; unknown without evidence."""
-
-    COLD = "cold"
-    WARM = "warm"
-    UNKNOWN = "unknown"
-
-
-class StartOutcome(StrEnum):
-    """How a start ended, or that it does not end."""
-
-    OK = "ok"
-    OVER_BUDGET = "over_budget"
-    FAILED = "failed"
-    STUCK = "stuck"
-
-
-class CheckResult(StrEnum):
-    """What a co-design rule says of a pair."""
-
-    PASS = "pass"
-    WARN = "warn"
-    FAIL = "fail"
-    UNKNOWN = "unknown"
-
-
-class RecheckPlan(StrEnum):
-    """What must be done again because a model of the approved pair changed."""
-
-    ACCEPTANCE = "acceptance"
-    KV = "kv"
-    TWO_MODEL = "two_model"
-
-
-class Suspect(StrEnum):
-    """Likely causes of a low or strange acceptance length."""
-
-    FROM_BOOT = "from_boot"
-    DRAFTER_CHANGED = "drafter_changed"
-    TARGET_CHANGED = "target_changed"
-    CAPPED = "capped"
-    MIX = "mix"
-    PREFIX_HITS = "prefix_hits"
-    LONG_CONTEXT = "long_context"
-    KV_PRESSURE = "kv_pressure"
-    DECAY = "decay"
-    REPETITION = "repetition"
-    SIMULATED = "simulated"
 
 
 EXCLUSION_REASONS = tuple(verdict.name.lower() for verdict in EXCLUSIONS)

@@ -1,0 +1,105 @@
+"""How far and how the drafter reads the context: positions, rotary fields, stored precision."""
+
+from __future__ import annotations
+
+from specbudget.domain.codesign.facts import PairFacts
+from specbudget.domain.codesign.finding import Outcome, Rule, fails, passes, unknown, warns
+from specbudget.domain.drafter import DraftAlgorithm
+
+_FULL_ROTARY_MODELS = frozenset({None, "llama", "qwen2", "qwen3"})
+"""Families of draft layers that rotate whole heads; a None is a head of the target's own family or unnamed."""
+
+_WIDE = frozenset({"BF16", "F16", "F32", "F64"})
+_INTERNAL_QUANTIZATION = frozenset({"bitsandbytes", "torchao"})
+"""Methods that quantise while loading: wide tensors under them are no contradiction."""
+
+
+def _positions(facts: PairFacts) -> Outcome:
+    own, target = facts.drafter.positions, facts.target.positions
+    served = facts.engine.flags.context_length or target
+    if own is None or served is None:
+        return unknown("max_position_embeddings of one of the two is not recorded", required=False)
+    if own < served:
+        return warns(
+            f"the drafter knows {own} positions, the target serves {served}: drafts beyond {own} are guesses; "
+            f"serve --context-length {own} or use a drafter trained on longer text",
+            value=own,
+            limit=served,
+        )
+    return passes(f"{own} positions for {served} served", value=own, limit=served)
+
+
+def _rotary(facts: PairFacts) -> Outcome:
+    own, target = facts.drafter.rope, facts.target.rope
+    if own is None or own.partial is None or own.partial == 1.0:
+        return passes(f"no partial rotation{_other_theta(facts)}")
+    if facts.algorithm is DraftAlgorithm.MTP or facts.drafter.model_type not in _FULL_ROTARY_MODELS:
+        return passes(f"partial_rotary_factor {own.partial:g}, as its family {facts.drafter.model_type} has it")
+    inherited = " as the target's" if target is not None and target.partial == own.partial else ""
+    return warns(
+        f"partial_rotary_factor {own.partial:g}{inherited}, in a drafter whose layers rotate whole heads: "
+        "a runtime that honours it rotates wrongly; remove the key from the drafter's config.json",
+        value=own.partial,
+        limit=1.0,
+    )
+
+
+def _other_theta(facts: PairFacts) -> str:
+    own, target = facts.drafter.rope, facts.target.rope
+    if own is None or target is None or own.theta is None or target.theta is None or own.theta == target.theta:
+        return ""
+    return f"; rope_theta {own.theta:g} beside the target's {target.theta:g} is the drafter's own affair"
+
+
+def _quantization(facts: PairFacts) -> Outcome:
+    method, dtypes = facts.drafter.quantization, facts.drafter.dtypes
+    flags = facts.engine.flags
+    if dtypes is None:
+        return unknown("the drafter's tensors are not known", required=False)
+    narrow = sorted(dtypes - _WIDE)
+    if method is None and narrow:
+        return fails(
+            f"config.json names no quantization_config and the weights are {', '.join(narrow)}: read as they stand "
+            "they mean nothing; restore quantization_config",
+            value=narrow[0],
+        )
+    if method is not None and not narrow and method not in _INTERNAL_QUANTIZATION:
+        return fails(
+            f"config.json says {method} and all weights are {', '.join(sorted(dtypes))}: "
+            "the engine would look for scales that do not exist; remove quantization_config",
+            value=method,
+        )
+    asked = flags.speculative_draft_model_quantization
+    inherited = flags.quantization if asked is None else None
+    if method is None and inherited not in (None, "", "unquant"):
+        return warns(
+            f"--quantization {inherited} holds for the drafter too, whose weights are not quantised; "
+            "give --speculative-draft-model-quantization unquant",
+            value=inherited,
+        )
+    return passes(f"{method or 'not quantised'}, weights {', '.join(sorted(dtypes))}")
+
+
+RULES = (
+    Rule(
+        what="positions",
+        asks="Does the drafter know as many positions as are served?",
+        check=_positions,
+        required=False,
+        unit="tokens",
+        source="max_position_embeddings of both configs; SGLang does not compare them",
+    ),
+    Rule(
+        what="rotary",
+        asks="Do the drafter's rotary fields fit its own layers?",
+        check=_rotary,
+        source="NVIDIA-NeMo/Automodel issue 3605: drafter configs that inherit the target's fields",
+    ),
+    Rule(
+        what="quantization",
+        asks="Are the drafter's weights stored as its config says?",
+        check=_quantization,
+        required=False,
+        source="SGLang 0.5.23 --speculative-draft-model-quantization: inherits --quantization when not given",
+    ),
+)

@@ -1,0 +1,149 @@
+"""The plain facts of a pair that the rules read. None: not known. An empty tuple: known to be none."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass, field, fields
+from operator import attrgetter
+from typing import Any
+
+from specbudget.domain.codesign.launch import EngineFlags
+from specbudget.domain.drafter import DraftAlgorithm
+
+
+def _fact(words: str) -> Any:
+    """A fact that is None until it is known; `words` say what to supply when it is missing."""
+    return field(default=None, metadata={"words": words})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rope:
+    """Rotary fields of a config: base frequency, rotated share of the head, and the scaling's type."""
+
+    theta: float | None = None
+    partial: float | None = None
+    kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TapStatement:
+    """One list of tapped layers, under the dotted key at which the drafter's config states it."""
+
+    key: str
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetFacts:
+    """The target. `layers` counts a looped model's layers once per loop, as taps do."""
+
+    name: str | None = None
+    architecture: str | None = _fact("architectures in the target's config.json")
+    model_type: str | None = None
+    layers: int | None = _fact("num_hidden_layers in the target's config.json")
+    hidden: int | None = _fact("hidden_size in the target's config.json")
+    vocab: int | None = _fact("vocab_size in the target's config.json")
+    positions: int | None = _fact("max_position_embeddings in the target's config.json")
+    rope: Rope | None = None
+    quantization: str | None = None
+    linear_layers: int | None = _fact("the target's layer kinds in its config.json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrafterFacts:
+    """The drafter.
+
+    `taps` are all statements of tapped layers in its config. `fc` is the shape of the fused projection as (out, in).
+    `dtypes` are the safetensors names of its body's matrices. `weights_known` says whether tensors were read, so
+    that an absent one is known to be absent. `bundled`: the drafter is part of the target's checkpoint.
+    """
+
+    architecture: str | None = _fact("architectures in the drafter's config.json")
+    model_type: str | None = None
+    stated_algorithm: DraftAlgorithm | None = None
+    taps: tuple[TapStatement, ...] | None = _fact("a readable config.json of the drafter")
+    uses_taps: bool | None = None
+    tap_count: int | None = None
+    num_target_layers: int | None = None
+    block_size: int | None = None
+    layers: int | None = _fact("num_hidden_layers in the drafter's config.json")
+    hidden: int | None = _fact("hidden_size in the drafter's config.json")
+    target_hidden: int | None = None
+    heads: int | None = None
+    vocab: int | None = _fact("vocab_size in the drafter's config.json")
+    draft_vocab: int | None = None
+    mask_token_id: int | None = None
+    markov_rank: int | None = None
+    markov_type: str | None = None
+    positions: int | None = _fact("max_position_embeddings in the drafter's config.json")
+    rope: Rope | None = None
+    quantization: str | None = None
+    target_name: str | None = None
+    bundled: bool = False
+    weights_known: bool = False
+    dtypes: frozenset[str] | None = _fact("the drafter's tensor headers")
+    fc: tuple[int, int] | None = _fact("fc.weight in the drafter's tensors")
+    own_embedding: bool | None = _fact("the drafter's tensor headers")
+    own_head: bool | None = None
+    vocabulary_map_rows: int | None = None
+    markov_shape: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSetup:
+    """The engine, as it runs or as it will be started; the running engine's word comes first.
+
+    `running`: it answered, so what it refuses at start did not happen. `num_draft_tokens` is as SGLang reports it,
+    the anchor included. `staging` is serial, prefetch or overlap.
+    """
+
+    kind: str | None = None
+    version: str | None = None
+    running: bool = False
+    algorithm: DraftAlgorithm | None = None
+    num_steps: int | None = None
+    num_draft_tokens: int | None = None
+    topk: int | None = None
+    adaptive: bool | None = None
+    draft_window: int | None = None
+    tensor_parallel: int | None = None
+    pipeline_parallel: int | None = None
+    attention_dp: bool | None = None
+    prefill_only: bool = False
+    planned_staging: str | None = None
+    flags: EngineFlags = field(default_factory=EngineFlags)
+
+    @property
+    def release(self) -> tuple[int, ...] | None:
+        """The version as numbers, such as (0, 5, 23); None when unknown or of another form."""
+        if self.version is None:
+            return None
+        parts = self.version.strip().removeprefix("v").split("+")[0].split(".")[:3]
+        numbers = tuple(int(part) for part in parts if part.isascii() and part.isdigit() and len(part) < 6)
+        return numbers if len(numbers) == 3 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairFacts:
+    """A target, its drafter and the engine. `algorithm` is the one in force, whoever said so."""
+
+    algorithm: DraftAlgorithm | None
+    target: TargetFacts
+    drafter: DrafterFacts
+    engine: EngineSetup
+
+
+_PARTS: dict[str, Any] = {"target": TargetFacts, "drafter": DrafterFacts, "engine": EngineSetup}
+
+
+def missing(facts: PairFacts, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Of the named facts those that are not known, each as the words that say what to supply."""
+    return tuple(dict.fromkeys(fact_words(name) for name in names if attrgetter(name)(facts) is None))
+
+
+def fact_words(name: str) -> str:
+    """What to supply for a fact such as `target.layers`; KeyError for a name that is no fact with words."""
+    part, _, key = name.partition(".")
+    for declared in fields(_PARTS[part]):
+        if declared.name == key and declared.default is not MISSING and "words" in declared.metadata:
+            return str(declared.metadata["words"])
+    raise KeyError(f"{name} is not a fact that can be required")

@@ -1,0 +1,199 @@
+"""Turns two checkpoints and what the engine says into the plain facts that the co-design rules read."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+
+from specbudget.budget.model import Budget
+from specbudget.domain.codesign import (
+    DEFAULTS,
+    DrafterFacts,
+    EngineFlags,
+    EngineSetup,
+    PairFacts,
+    TargetFacts,
+    read_launch_args,
+)
+from specbudget.domain.drafter import DraftAlgorithm, parse_algorithm
+from specbudget.domain.kv_geometry import RecurrentLayer
+from specbudget.domain.observation import EngineFacts
+from specbudget.sources.checkpoint import Checkpoint, ConfigFacts, TensorPart
+from specbudget.sources.pair_side import Side
+
+SIMULATED_LENGTH = "SGLANG_SIMULATE_ACC_LEN"
+"""Environment variable with which SGLang pretends an acceptance length."""
+
+_NOTABLE_SHARE = 0.01
+_ALIASES = {DraftAlgorithm.EAGLE, DraftAlgorithm.MTP}
+_ALGORITHM_BY_NAME = (
+    ("dspark", DraftAlgorithm.DSPARK),
+    ("dflash", DraftAlgorithm.DFLASH),
+    ("eagle3", DraftAlgorithm.EAGLE3),
+    ("causallmeagle", DraftAlgorithm.EAGLE),
+    ("nextn", DraftAlgorithm.MTP),
+    ("mtp", DraftAlgorithm.MTP),
+)
+"""Words in the names of draft model classes, the more telling first."""
+
+_NO_FACTS = ConfigFacts()
+
+
+def pair_facts(
+    target: Side | None,
+    drafter: Side | None,
+    *,
+    engine: EngineSetup,
+    budgeted: DraftAlgorithm | None = None,
+) -> PairFacts | None:
+    """The facts of a pair; None where nothing points to a second model.
+
+    Without a drafter of its own the target's checkpoint holds it. `budgeted` is the budget's algorithm; the engine's
+    word comes first, then the budget's, then what the drafter's config says of itself.
+    """
+    stated = None if drafter is None else stated_algorithm(drafter.checkpoint)
+    algorithm = engine.algorithm or budgeted or stated
+    if {engine.algorithm, budgeted} == _ALIASES:
+        # the engine has one word for both, the budget tells which
+        algorithm = budgeted
+    if drafter is None and algorithm is None:
+        return None
+    bundled = drafter is None
+    return PairFacts(
+        algorithm=algorithm,
+        target=TargetFacts() if target is None else _target(target),
+        drafter=_drafter(drafter or target, bundled=bundled, stated=stated),
+        engine=engine,
+    )
+
+
+def engine_setup(budget: Budget, running: EngineFacts, flags: EngineFlags | None = None) -> EngineSetup:
+    """The engine: the running one's word first, then the budget's launch arguments and what they leave at default.
+
+    `running` are fresh facts, or ones that say nothing; `flags` what the running engine says of its arguments.
+    """
+    engine = budget.engine
+    planned = EngineFlags()
+    if engine.args is not None and engine.kind == "sglang":
+        planned = read_launch_args(engine.args).filled_from(DEFAULTS)
+    known = planned if flags is None else flags.filled_from(planned)
+    staging = budget.budget.staging
+    role = running.role or {"null": "unified"}.get(known.disaggregation_mode or "", known.disaggregation_mode)
+    return EngineSetup(
+        kind=engine.kind,
+        version=running.version or engine.version,
+        running=running != EngineFacts(),
+        algorithm=parse_algorithm(running.algorithm or known.speculative_algorithm),
+        num_steps=_first(running.num_steps, known.speculative_num_steps),
+        num_draft_tokens=_first(running.num_draft_tokens, known.speculative_num_draft_tokens),
+        topk=_first(running.topk, known.speculative_eagle_topk),
+        adaptive=running.adaptive,
+        draft_window=_first(running.draft_window, known.speculative_draft_window_size),
+        tensor_parallel=_first(running.tensor_parallel, budget.parallelism.tensor),
+        pipeline_parallel=_first(running.pipeline_parallel, budget.parallelism.pipeline),
+        attention_dp=running.attention_dp if running.attention_dp is not None else known.enable_dp_attention,
+        prefill_only=role == "prefill",
+        planned_staging=None if staging is None else staging.mode,
+        flags=known,
+    )
+
+
+def simulated_length(environment: Mapping[str, str]) -> float | None:
+    """The acceptance length that an engine with this environment pretends; None for a real one."""
+    try:
+        length = float(environment.get(SIMULATED_LENGTH, ""))
+    except ValueError:
+        return None
+    return length if math.isfinite(length) and length > 0 else None
+
+
+def stated_algorithm(checkpoint: Checkpoint) -> DraftAlgorithm | None:
+    """What a drafter's config says of itself: the speculators word, a Markov head, or the name of its class."""
+    facts = checkpoint.facts
+    if facts is None:
+        return None
+    if facts.algorithm is not None:
+        return parse_algorithm(facts.algorithm)
+    if facts.markov_rank:
+        return DraftAlgorithm.DSPARK
+    name = (checkpoint.architecture or "").lower()
+    return next((algorithm for word, algorithm in _ALGORITHM_BY_NAME if word in name), None)
+
+
+def _target(side: Side) -> TargetFacts:
+    checkpoint, facts = side.checkpoint, side.checkpoint.facts or _NO_FACTS
+    layers = facts.num_hidden_layers
+    geometry = checkpoint.geometry
+    return TargetFacts(
+        name=str(checkpoint.path),
+        architecture=checkpoint.architecture,
+        model_type=facts.model_type,
+        layers=None if layers is None else layers * side.loops,
+        hidden=facts.hidden_size,
+        vocab=facts.vocab_size,
+        positions=facts.max_position_embeddings,
+        rope=side.rope,
+        quantization=facts.quantization_method,
+        linear_layers=None if geometry is None else sum(isinstance(layer, RecurrentLayer) for layer in geometry.layers),
+    )
+
+
+def _drafter(side: Side | None, *, bundled: bool, stated: DraftAlgorithm | None) -> DrafterFacts:
+    if side is None:
+        return DrafterFacts(bundled=bundled)
+    checkpoint, facts = side.checkpoint, side.checkpoint.facts or _NO_FACTS
+    embedding, head = checkpoint.landmark("embed_tokens"), checkpoint.landmark("lm_head")
+    fc, rows = _shape(checkpoint, "fc"), _shape(checkpoint, "d2t")
+    known = checkpoint.tensor_groups is not None
+    return DrafterFacts(
+        architecture=checkpoint.architecture,
+        model_type=facts.model_type,
+        stated_algorithm=stated,
+        taps=side.taps,
+        uses_taps=side.uses_taps,
+        tap_count=side.tap_count,
+        num_target_layers=facts.num_target_layers,
+        block_size=facts.block_size,
+        layers=facts.num_hidden_layers,
+        hidden=facts.hidden_size,
+        target_hidden=facts.target_hidden_size,
+        heads=None if bundled else facts.num_attention_heads,
+        vocab=facts.vocab_size,
+        draft_vocab=facts.draft_vocab_size,
+        mask_token_id=facts.mask_token_id,
+        markov_rank=facts.markov_rank,
+        markov_type=facts.markov_head_type,
+        positions=facts.max_position_embeddings,
+        rope=None if bundled else side.rope,
+        quantization=facts.quantization_method,
+        target_name=facts.target_name,
+        bundled=bundled,
+        weights_known=known,
+        dtypes=_dtypes(checkpoint),
+        fc=(fc[0], fc[1]) if fc is not None and len(fc) == 2 else None,
+        own_embedding=embedding is not None if known else None,
+        own_head=head is not None if known else None,
+        vocabulary_map_rows=rows[0] if rows else None,
+        markov_shape=_shape(checkpoint, "markov_w1"),
+    )
+
+
+def _shape(checkpoint: Checkpoint, module: str) -> tuple[int, ...] | None:
+    mark = checkpoint.landmark(module)
+    return None if mark is None else mark.shape
+
+
+def _dtypes(checkpoint: Checkpoint) -> frozenset[str] | None:
+    """Stored dtypes of the body that hold a notable share of it; counters and small buffers are left out."""
+    if checkpoint.tensor_groups is None:
+        return None
+    sizes: Counter[str] = Counter()
+    for group in checkpoint.tensor_groups:
+        if group.part in (TensorPart.BODY, TensorPart.MTP):
+            sizes[group.dtype] += group.parameters
+    return frozenset(dtype for dtype, count in sizes.items() if count >= _NOTABLE_SHARE * sizes.total()) or None
+
+
+def _first(value: int | None, otherwise: int | None) -> int | None:
+    return otherwise if value is None else value
