@@ -25,7 +25,7 @@ class Spending:
     """One budget of a line: what is spent against what limit, both in the budget's unit.
 
     `spent` None: it cannot be computed now, and `why` says why in a few words. A floor is a budget that must not
-    fall below its limit. `can_breach` is False where a ratio above 1 is shown but is no verdict (too little
+    fall below its limit. `ratio` is given where it is more than a quotient. `can_breach` is False where a ratio above 1 is shown but is no verdict (too little
     traffic for the page guard).
     """
 
@@ -36,6 +36,7 @@ class Spending:
     floor: bool = False
     at_risk: float = AT_RISK
     can_breach: bool = True
+    ratio: float | None = None
     why: str = ""
 
     @property
@@ -46,6 +47,8 @@ class Spending:
         """
         if self.spent is None:
             return None
+        if self.ratio is not None:
+            return self.ratio
         over, under = (self.limit, self.spent) if self.floor else (self.spent, self.limit)
         if under > 0:
             return over / under

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from specbudget.domain.codesign.launch import EngineFlags
+
 MAX_RANKS = 256
 """Data-parallel ranks that are told apart; no deployment has more, and a label must not grow without bound."""
 
@@ -102,3 +104,6 @@ class EngineFacts:
     decode_report_passes: int | None = None
     moe_backend: str | None = None
     lifetime_lengths: tuple[float | None, ...] = ()
+    prefetches: bool | None = None
+    skips_warmup: bool | None = None
+    flags: EngineFlags = field(default_factory=EngineFlags)

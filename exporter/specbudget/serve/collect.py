@@ -16,6 +16,7 @@ from specbudget.catalog.sets import (
     SPECULATION_STATES,
     TAIL_SOURCES,
     Artifact,
+    CheckResult,
     Role,
     Scope,
 )
@@ -24,6 +25,7 @@ from specbudget.domain.speculation import SpeculationState
 from specbudget.serve.desk import Desk
 from specbudget.serve.families import Families
 from specbudget.serve.kv_figures import KvFigures
+from specbudget.serve.pair_watch import PairVerdict
 from specbudget.sources.checkpoint import Role as WeightRole
 from specbudget.sources.checkpoint import weights_per_device
 
@@ -36,6 +38,7 @@ def collect(desk: Desk, now: float) -> Iterator[Metric]:
     _artifacts(families, desk, now)
     _kv(families, figures)
     _acceptance(families, desk, now)
+    _codesign(families, desk.verdict(now))
     _engine(families, desk, now)
     _sidecar(families, desk)
     return families.render_with(desk.ledger)
@@ -108,6 +111,18 @@ def _acceptance(families: Families, desk: Desk, now: float) -> None:
     if not ranks:
         families.state(series.SPECULATION_STATE, ("0",), SPECULATION_STATES, SpeculationState.NO_DATA)
     families.gauge(series.ACCEPTANCE_SOURCE_INFO, (desk.request_source,), 1)
+
+
+def _codesign(families: Families, verdict: PairVerdict | None) -> None:
+    if verdict is None:
+        return
+    for result, count in verdict.counts().items():
+        families.gauge(series.CODESIGN_CHECKS, (result,), count)
+    for finding in verdict.findings:
+        if finding.result is not CheckResult.PASS:
+            families.gauge(series.CODESIGN_CHECK, (finding.check, finding.result), 1)
+    for plan, due in verdict.due.items():
+        families.gauge(series.RECHECK_DUE, (plan,), float(due))
 
 
 def _engine(families: Families, desk: Desk, now: float) -> None:

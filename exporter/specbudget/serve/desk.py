@@ -31,6 +31,7 @@ from specbudget.serve.lines import (
     kv_spendings,
     staging_spendings,
 )
+from specbudget.serve.pair_watch import PairVerdict, PairWatch
 from specbudget.serve.slo_policy import slo_policy
 from specbudget.sources.checkpoint import Checkpoint, weights_per_device
 from specbudget.sources.checkpoint import Role as WeightRole
@@ -87,6 +88,7 @@ class Desk:
     view: EngineView = field(init=False)
     book: AcceptanceBook = field(init=False)
     gauge_batches: GaugeBatches = field(init=False)
+    pairs: PairWatch = field(init=False)
 
     def __post_init__(self) -> None:
         self.book = AcceptanceBook(self.ledger, slo_policy(self.loaded.budget))
@@ -108,6 +110,8 @@ class Desk:
         self.health = {s: SourceHealth(s, INTERVALS.get(s, budget.engine.poll_interval)) for s in sources}
         self.view = EngineView(budget, self.health)
         self.gauge_batches = GaugeBatches()
+        self.pairs = PairWatch(budget, self.loaded.path)
+        self.pairs.read_lock()
         for source in sources:
             self.ledger.begin(SOURCE_ERRORS, [source], REASONS_BY_SOURCE[source])
             if source in TAIL_SOURCES:
@@ -158,6 +162,10 @@ class Desk:
         window = next((w for r in ranks.values() if (w := self.view.window(r, now)) is not None), None)
         return kv_figures(self.pair(now), ranks, window)
 
+    def verdict(self, now: float) -> PairVerdict | None:
+        """The pair's fit and what changed; None where there is no second model."""
+        return self.pairs.verdict(self.view.fresh_facts(now))
+
     def break_even(self, now: float) -> float | None:
         """Break-even at the present batch; with several points only while the batch is known."""
         line = self.loaded.budget.budget.acceptance
@@ -178,7 +186,7 @@ class Desk:
             *kv_spendings(budget, figures),
             *acceptance_spendings(budget, self.book, scope=self.scope, break_even=self.break_even(now), now=now),
             *staging_spendings(budget),
-            *codesign_spendings(budget),
+            *codesign_spendings(self.verdict(now)),
         ]
 
     def checkpoint_sources(self) -> tuple[Source, ...]:

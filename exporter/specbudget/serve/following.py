@@ -18,6 +18,7 @@ from specbudget.serve.ingest import RequestLoop, ServerLogLoop, TailLoop
 from specbudget.serve.poll import poll_forever
 from specbudget.sources.checkpoint import CheckpointReader, ProblemKind
 from specbudget.sources.http import EngineHttp, TlsFiles
+from specbudget.sources.pair_side import SideReader
 from specbudget.sources.tail import Position
 
 FIRST_LOOK_SECONDS = 2.0
@@ -126,14 +127,14 @@ class Following:
         self._tasks.append(task)
 
     def _checkpoint_read(self, source: Source, path: Path) -> Callable[[], Awaitable[None]]:
-        reader: CheckpointReader = CheckpointReader(path)
+        reader, sides = CheckpointReader(path), SideReader()
         told: set[str] = set()
 
         async def read() -> None:
-            checkpoint = await asyncio.to_thread(reader.read)
-            if self._desk.health.get(source) is None:
-                return
+            side = await asyncio.to_thread(lambda: sides.read(reader.read()))
+            checkpoint = side.checkpoint
             self._desk.checkpoints[ARTIFACT_OF[source]] = checkpoint
+            self._desk.pairs.saw(ARTIFACT_OF[source], side)
             for problem in checkpoint.problems:
                 if str(problem) not in told:
                     log.warning("checkpoint: source=%s problem=%s", source, problem)

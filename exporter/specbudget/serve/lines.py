@@ -11,6 +11,7 @@ from specbudget.domain.burn import burn
 from specbudget.domain.line_state import AT_RISK, Spending
 from specbudget.serve.acceptance_book import AcceptanceBook
 from specbudget.serve.kv_figures import KvFigures
+from specbudget.serve.pair_watch import PairVerdict
 
 
 def _spend(
@@ -21,6 +22,7 @@ def _spend(
     *,
     at_risk: float = AT_RISK,
     can_breach: bool = True,
+    ratio: float | None = None,
     why: str = "",
 ) -> Spending:
     definition = line.budget(budget)
@@ -32,6 +34,7 @@ def _spend(
         floor=definition.floor,
         at_risk=at_risk,
         can_breach=can_breach,
+        ratio=ratio,
         why=why if spent is None else "",
     )
 
@@ -149,8 +152,9 @@ def staging_spendings(budget: Budget) -> list[Spending]:
     return [_spend(STAGING, "cold_start", None, line.cold_start, why="no start of the engine was observed")]
 
 
-def codesign_spendings(budget: Budget) -> list[Spending]:
-    """The pair's fit; nothing has judged it at run time yet."""
-    if budget.drafter.path is None:
+def codesign_spendings(verdict: PairVerdict | None) -> list[Spending]:
+    """The pair's fit: any failing rule makes the ratio 2, a warning or a recheck that is due makes it 1."""
+    if verdict is None:
         return []
-    return [_spend(CODESIGN, "pair", None, 1.0, why="the pair was not judged")]
+    spent = None if verdict.ratio is None else float(verdict.failing)
+    return [_spend(CODESIGN, "pair", spent, 0.0, ratio=verdict.ratio, why="a fact that a rule needs is missing")]

@@ -96,10 +96,11 @@ class Sidecar:
         return []
 
     async def _watch_budget(self) -> None:
-        """Loads the budget when its content changes, however the file was replaced."""
+        """Loads budget and lock when their content changes, however the files were replaced."""
         seen = self.desk.loaded.digest
         while True:
             await asyncio.sleep(RELOAD_SECONDS)
+            self.desk.pairs.read_lock()
             try:
                 digest = content_digest(self.desk.loaded.path)
             except OSError:

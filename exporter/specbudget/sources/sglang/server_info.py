@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
+from specbudget.domain.codesign import EngineFlags
 from specbudget.domain.observation import EngineFacts
 
 ALGORITHMS_OFF = (None, "", "NONE")
@@ -49,6 +50,19 @@ class _Info(msgspec.Struct):
     decode_log_interval: int | None = None
     moe_a2a_backend: str | None = None
     internal_states: list[_State] = []
+    speculative_dspark_block_size: int | None = None
+    speculative_dflash_block_size: int | None = None
+    speculative_draft_model_quantization: str | None = None
+    speculative_draft_load_format: str | None = None
+    quantization: str | None = None
+    load_format: str | None = None
+    context_length: int | None = None
+    enable_linear_replayssm: bool | None = None
+    enable_linear_replayssm_spec: bool | None = None
+    linear_replayssm_cache_len: int | None = None
+    startup_weight_load_mode: str | None = None
+    weight_loader_prefetch_checkpoints: bool | None = None
+    skip_server_warmup: bool | None = None
 
 
 _decode = msgspec.json.Decoder(_Info).decode
@@ -90,6 +104,16 @@ def read_server_info(body: bytes) -> EngineFacts:
         decode_report_passes=info.decode_log_interval,
         moe_backend=info.moe_a2a_backend,
         lifetime_lengths=tuple(s.avg_spec_accept_length for s in states),
+        prefetches=info.weight_loader_prefetch_checkpoints,
+        skips_warmup=info.skip_server_warmup,
+        flags=EngineFlags(
+            speculative_algorithm=algorithm or None,
+            **{
+                name: getattr(info, name)
+                for name in EngineFlags.__slots__
+                if name != "speculative_algorithm" and hasattr(info, name)
+            },
+        ),
     )
 
 
