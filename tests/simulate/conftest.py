@@ -60,7 +60,9 @@ class VirtualRun:
 def virtual() -> Callable[..., VirtualRun]:
     """Makes a virtual run of a scenario, by name or declared in the test."""
 
-    def make(scenario: str | Scenario, *, seed: int = 0, speed: float = 1.0, rate: float | None = None) -> VirtualRun:
+    def make(
+        scenario: str | Scenario, *, seed: int = 0, speed: float = 1.0, rate: float | None = None, life: int = 0
+    ) -> VirtualRun:
         declared = SCENARIOS[scenario] if isinstance(scenario, str) else scenario
         deployment = Deployment(scenario=declared, folder=Path("/srv/stand-in"), host="127.0.0.1", port=30000)
         run = VirtualRun(process=None)  # type: ignore[arg-type]
@@ -72,7 +74,7 @@ def virtual() -> Callable[..., VirtualRun]:
         run.process = Process(
             deployment,
             seed=seed,
-            life=0,
+            life=life,
             speed=speed,
             requests_per_second=declared.requests_per_second if rate is None else rate,
             started=STARTED,
@@ -83,6 +85,19 @@ def virtual() -> Callable[..., VirtualRun]:
         return run
 
     return make
+
+
+@pytest.fixture(scope="session")
+def seen(virtual: Callable[..., VirtualRun]) -> Callable[[str], VirtualRun]:
+    """Forty seconds of a scenario by name, run once: for tests that only look."""
+    runs: dict[str, VirtualRun] = {}
+
+    def look(name: str) -> VirtualRun:
+        if name not in runs:
+            runs[name] = virtual(name).until(40)
+        return runs[name]
+
+    return look
 
 
 @dataclass

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from specbudget.simulate import loads, serverinfo
+from specbudget.simulate.scenarios import SCENARIOS
 
 RESOLVED = {
     "launch_command": str,
@@ -26,18 +27,30 @@ def kind(value: object) -> type:
     return type(value)
 
 
-def compare(ours: dict, real: dict, path: str = "") -> None:
+OTHERWISE = {
+    "spec-adaptive": {"speculative_adaptive_config": str, "speculative_dspark_block_size": type(None)},
+    "mix-shift": {"enable_lora": bool, "lora_paths": list, "max_lora_rank": int},
+    "capacity-shrank": {"max_total_tokens": int},
+    "kv-pressure": {"max_total_tokens": int},
+    "pd-prefill": {"decode_moments": type(None)},
+}
+"""Values that the captured engine, started otherwise, shows with another type."""
+
+
+def compare(ours: dict, real: dict, path: str = "", otherwise: dict | None = None) -> None:
     """Same keys, same types, all the way down; lists by their first element."""
     assert set(ours) == set(real), path
     for key, value in ours.items():
         there = f"{path}.{key}"
-        if key in RESOLVED and real[key] is None:
+        if otherwise and key in otherwise:
+            assert kind(value) is otherwise[key], there
+        elif key in RESOLVED and real[key] is None:
             assert kind(value) is RESOLVED[key], there
         elif isinstance(value, dict):
             assert isinstance(real[key], dict), there
-            compare(value, real[key], there)
+            compare(value, real[key], there, otherwise)
         elif isinstance(value, list) and value and isinstance(value[0], dict):
-            compare(value[0], real[key][0], f"{there}[0]")
+            compare(value[0], real[key][0], f"{there}[0]", otherwise)
         else:
             assert kind(value) is kind(real[key]), there
 
@@ -61,6 +74,20 @@ def test_server_info_has_the_keys_and_types_of_the_engine(virtual, captured, sce
     real = json.loads(captured(f"0.5.23/{name}"))
     compare(ours, real)
     assert len(ours["internal_states"]) == len(real["internal_states"])
+
+
+@pytest.mark.parametrize("scenario", [name for name in SCENARIOS if name not in ("stuck-start", "dp2")])
+def test_every_scenario_answers_with_the_keys_and_types_of_the_engine(seen, captured, scenario):
+    """/server_info and /v1/loads keep their shape whatever happens; without a decode report they say no length."""
+    process = seen(scenario).process
+    reported = scenario != "pd-prefill"
+    info, loaded = "server_info_v0.5.23_dspark", "v1_loads_v0.5.23_dspark_dp2"
+    if not reported:
+        info, loaded = f"{info}_fresh_no_decode", "v1_loads_v0.5.23_nospec_or_before_first_window"
+    otherwise = OTHERWISE.get(scenario)
+    compare(as_json(serverinfo.server_info(process)), json.loads(captured(f"0.5.23/{info}.json")), "", otherwise)
+    entries = loads.loads(process, include=None, rank=None)
+    compare(as_json(loads.as_json(process, entries)), json.loads(captured(f"0.5.23/{loaded}.json")), "", otherwise)
 
 
 def test_server_info_leaks_what_the_engine_leaks(virtual):

@@ -14,7 +14,8 @@ from specbudget.simulate import sizing
 from specbudget.simulate.budgetfile import budget_text
 from specbudget.simulate.checkpoint import write_drafter, write_target
 from specbudget.simulate.deployment import Deployment
-from specbudget.simulate.scenarios import SCENARIOS, Profile, Scenario
+from specbudget.simulate.drafters import DRAFTERS
+from specbudget.simulate.scenarios import SCENARIOS, Algorithm, Profile, Scenario
 from specbudget.simulate.tensors import is_linear_attention
 
 
@@ -93,7 +94,7 @@ def test_writing_again_changes_the_drafters_configuration_only_as_told(written, 
 def test_the_drafter_takes_seven_tenths_of_the_token_budget():
     """With four GPUs a token costs 8,064 bytes in the target's pool and 20,480 in the drafter's."""
     assert sizing.target_bytes_per_token() == 8_064
-    assert sizing.drafter_bytes_per_token(4) == 20_480
+    assert DRAFTERS[Algorithm.DSPARK].token_bytes(4) == 20_480
     sizes = Deployment(scenario=SCENARIOS["steady"], folder=Path("/srv"), host="", port=1).sizes()
     share = sizes.drafter_kv / (sizes.drafter_kv + sizes.target_kv)
     assert share == pytest.approx(0.717, abs=0.001)
@@ -102,17 +103,21 @@ def test_the_drafter_takes_seven_tenths_of_the_token_budget():
 
 @pytest.mark.parametrize("name", sorted(SCENARIOS))
 def test_the_budget_file_is_valid_and_its_limits_hold(tmp_path, name):
-    """The product reads the file, and what the deployment takes stays below nine tenths of each limit."""
+    """The product reads the file, and what any start takes stays below nine tenths of each limit."""
     deployment = Deployment(scenario=SCENARIOS[name], folder=tmp_path, host="0.0.0.0", port=30000)
     deployment.budget.write_text(budget_text(deployment, speed=1.0), encoding="utf-8")
     budget = load_budget(deployment.budget).budget
-    sizes = deployment.sizes()
-    kv = budget.budget.kv
-    assert sizes.target_kv < 0.9 * kv.target
-    assert sizes.drafter_kv < 0.9 * kv.drafter
-    assert kv.min_target_tokens < 0.9 * sizes.tokens
-    need = kv.concurrency * (kv.tokens_per_request + 9) * sizes.drafter_token_bytes
-    assert 0.6 * sizes.drafter_kv < need <= sizes.drafter_kv
+    kv, artifacts = budget.budget.kv, budget.budget.artifacts
+    for sizes in (deployment.sizes(0), deployment.sizes(1)):
+        assert sizes.target_kv < 0.9 * kv.target
+        assert sizes.drafter_kv < 0.9 * kv.drafter
+        assert kv.min_target_tokens < 0.9 * sizes.tokens
+        need = kv.concurrency * (kv.tokens_per_request + 9) * sizes.drafter_token_bytes
+        assert 0.5 * sizes.drafter_kv < need <= sizes.drafter_kv
+    on_disk = sum(tensor.nbytes for tensor in deployment.drafting.tensors())
+    assert 0.8 * artifacts.drafter < on_disk < 0.95 * artifacts.drafter
+    assert budget.drafter.algorithm == deployment.drafting.budgeted
+    assert budget.budget.acceptance.target_length == deployment.scenario.target_length
     assert budget.engine.url == "http://127.0.0.1:30000"
     assert budget.parallelism.tensor == deployment.scenario.tensor_parallel
 
@@ -126,3 +131,43 @@ def test_profiles_that_can_be_told_apart_are_budgeted(tmp_path):
     budgeted = load_budget(deployment.budget).budget.budget.acceptance.profiles
     assert set(budgeted) == {"hard"}
     assert budgeted["hard"].target_length < 2.0
+
+
+def test_only_the_profile_with_an_adapter_is_budgeted_in_mix_shift(tmp_path):
+    """The hard profile, which reaches 3.2, has a target that it meets; the general target of 4.0 it would miss."""
+    deployment = Deployment(scenario=SCENARIOS["mix-shift"], folder=tmp_path, host="127.0.0.1", port=30000)
+    deployment.budget.write_text(budget_text(deployment, speed=1.0), encoding="utf-8")
+    acceptance = load_budget(deployment.budget).budget.budget.acceptance
+    assert {name: profile.match.adapter for name, profile in acceptance.profiles.items()} == {"hard": "ling-hard"}
+    assert acceptance.profiles["hard"].target_length == pytest.approx(1.9)
+    assert acceptance.target_length == 4.0
+
+
+def test_the_taps_of_pair_unfit_lie_beyond_the_target(tmp_path):
+    """One target_layer_id is past the target's 42 layers; the fc weight still fits their number."""
+    drafter = SCENARIOS["pair-unfit"].drafter_config
+    write_drafter(tmp_path, changes=dict(drafter))
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert max(config["target_layer_ids"]) >= 42
+    assert len(config["target_layer_ids"]) == 5
+    assert all(0 <= tap < 42 for tap in config["target_layer_ids"][:-1])
+
+
+def test_an_mtp_drafter_is_the_targets_own_layer(written, tmp_path):
+    """Its checkpoint holds what the target's stores as layer 42, under the target's configuration, and no copy."""
+    write_drafter(tmp_path, drafter=DRAFTERS[Algorithm.ADAPTIVE_MTP])
+    header = read_header(tmp_path / "model.safetensors")
+    index = json.loads((written / "target" / "model.safetensors.index.json").read_text())["weight_map"]
+    assert set(header) == {name for name in index if name.startswith("model.layers.42.")}
+    assert (tmp_path / "config.json").read_text() == (written / "target" / "config.json").read_text()
+
+
+def test_an_mtp_drafter_costs_one_layer_of_latents_and_two_copies_while_pools_are_sized():
+    """1,152 bytes per token; embedding and head are held beside the weights until the pools exist."""
+    deployment = Deployment(scenario=SCENARIOS["spec-adaptive"], folder=Path("/srv"), host="", port=1)
+    sizes = deployment.sizes()
+    assert sizes.drafter_token_bytes == 1_152 == sizes.target_token_bytes // 7
+    assert sizes.drafter_copies == 2 * 157_184 * 2_560 * 2 // 4
+    assert (
+        sizes.tokens > 2 * Deployment(scenario=SCENARIOS["steady"], folder=Path("/srv"), host="", port=1).sizes().tokens
+    )

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import json
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import aiohttp
 import pytest
 
+from simulate.running_engine import FAST, records_in, until
 from specbudget.simulate.engine import run
 from specbudget.simulate.scenarios import SCENARIOS, Action, Phase, Scenario
 from specbudget.simulate.standin import StandInEngine
-
-FAST = 20.0
-
-
-async def records_in(folder: Path) -> list[dict]:
-    """Every record of every file, whatever its name."""
-    paths = sorted((folder / "requests").iterdir())
-    return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
-
-
-async def until(condition, *, seconds: float = 15.0) -> None:
-    """Wait for something to become true."""
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 -- the engine sets no event for a reader of its truth
-            await asyncio.sleep(0.02)
 
 
 async def test_a_whole_run_agrees_with_its_truth(tmp_path):

@@ -7,6 +7,8 @@ from collections import defaultdict
 
 import pytest
 
+from specbudget.simulate.scenarios import SCENARIOS
+
 STATIC = "0.5.23/requests_dspark_static/sglang-request-metrics-20261129_16.log"
 PLAIN = "0.5.23/requests_nospec/sglang-request-metrics-20261129_16.log"
 
@@ -81,6 +83,17 @@ def test_a_record_has_the_keys_order_and_types_of_the_engine(steady, real, kind)
     assert {layout(record["finish_reason"]) for record in ours} <= real["reason"]
 
 
+@pytest.mark.parametrize("name", [name for name in SCENARIOS if name != "stuck-start"])
+def test_records_of_every_scenario_are_laid_out_like_the_engines(seen, real, name):
+    """Whatever happens, each record is one of the kinds of the engine, and its finish reason too."""
+    bodies = set().union(*(layouts for kind, layouts in real.items() if kind != "reason"))
+    records = seen(name).records
+    assert len(records) > 100
+    for record in records:
+        assert body(record) in bodies, kinds(record)
+        assert layout(record["finish_reason"]) in real["reason"]
+
+
 def test_records_without_speculation_look_like_those_of_a_plain_engine(virtual, real):
     """After the drafter is switched off, finished records have the layout of an engine without one."""
     records = virtual("speculation-off").until(60).records
@@ -111,11 +124,9 @@ def test_an_adapter_stands_where_the_engine_puts_it(virtual):
     parameters = json.loads(record["request_parameters"])
     assert parameters["lora_path"] == "ling-sql"
     keys = list(parameters)
-    assert keys[keys.index("lora_path") - 1 : keys.index("lora_path") + 2] == [
-        "return_indexer_topk",
-        "lora_path",
-        "background",
-    ]
+    first = keys.index("lora_path")
+    assert keys[first - 1 : first + 3] == ["return_indexer_topk", "lora_path", "lora_id", "background"]
+    assert len(bytes.fromhex(parameters["lora_id"])) == 16
 
 
 def test_traffic_holds_what_makes_parsers_stumble(steady):

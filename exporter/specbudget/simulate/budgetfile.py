@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from typing import Any
 
 import yaml
 
 from specbudget.simulate.deployment import SERVICE, VERSION, Deployment
-from specbudget.simulate.scenarios import TARGET_LENGTH
+from specbudget.simulate.drafters import GIB
 from specbudget.simulate.scheduler import MAX_RUNNING
-from specbudget.simulate.sizing import GIB
 from specbudget.simulate.steptime import BREAK_EVEN
 
 COLD_START_SECONDS = 6.0
 """A healthy start takes about four; logs tell it to the second."""
 
+TARGET_GIB = 270
+"""The limit of the target on disk, which has 250 GB."""
+
 HEADER = """\
-# The budget of a simulated deployment: Ling-3.0-flash with its DSpark drafter on SGLang.
+# The budget of a simulated deployment: Ling-3.0-flash and its drafter on SGLang.
 # Paths are relative to this file. `specbudget simulate` writes it anew at each start.
 """
 
@@ -25,17 +28,19 @@ HEADER = """\
 def budget_text(deployment: Deployment, *, speed: float) -> str:
     """The file's text."""
     scenario, sizes = deployment.scenario, deployment.sizes()
-    per_request = max(1024, int(sizes.tokens * 0.85 / MAX_RUNNING) // 1024 * 1024)
+    drafter_gib = math.ceil(sum(tensor.nbytes for tensor in deployment.drafting.tensors()) * 1.1 / GIB)
+    tokens = min(deployment.sizes(life).tokens for life in (0, 1))
+    per_request = max(512, int(tokens * 0.85 / MAX_RUNNING) // 256 * 256)
     profiles = {
         name: {
             "match": {"adapter": profile.adapter},
-            "target_length": round(max(1.2, min(TARGET_LENGTH, 0.6 * profile.length)), 1),
+            "target_length": round(max(1.2, min(scenario.target_length, 0.6 * profile.length)), 1),
         }
         for name, profile in scenario.profiles.items()
         if profile.adapter is not None
     }
     acceptance: dict[str, Any] = {
-        "target_length": TARGET_LENGTH,
+        "target_length": scenario.target_length,
         "objective": 0.95,
         "window": "28d",
         "sli": "request",
@@ -56,17 +61,21 @@ def budget_text(deployment: Deployment, *, speed: float) -> str:
             "server_log": "server.log",
         },
         "target": {"path": "target"},
-        "drafter": {"path": "drafter", "algorithm": "dspark"},
+        "drafter": {"path": "drafter", "algorithm": deployment.drafting.budgeted},
         "parallelism": {"tensor": scenario.tensor_parallel, "pipeline": 1, "data": scenario.data_parallel},
         "budget": {
-            "artifacts": {"target": "270GiB", "drafter": "3GiB", "total": "275GiB"},
+            "artifacts": {
+                "target": f"{TARGET_GIB}GiB",
+                "drafter": f"{drafter_gib}GiB",
+                "total": f"{TARGET_GIB + drafter_gib + 2}GiB",
+            },
             "kv": {
                 "target": _limit(sizes.target_kv),
                 "drafter": _limit(sizes.drafter_kv),
                 "high_water": 0.9,
                 "concurrency": MAX_RUNNING,
                 "tokens_per_request": per_request,
-                "min_target_tokens": int(sizes.tokens * 0.85) // 1000 * 1000,
+                "min_target_tokens": int(tokens * 0.85) // 1000 * 1000,
             },
             "acceptance": {**acceptance, **({"profiles": profiles} if profiles else {})},
             "staging": {

@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from specbudget.simulate.configs import DRAFTER_CONFIG, TARGET_CONFIG
-from specbudget.simulate.tensors import Tensor, drafter_tensors, target_layers
+from specbudget.simulate.configs import TARGET_CONFIG
+from specbudget.simulate.drafters import DRAFTERS, Drafter
+from specbudget.simulate.scenarios import Algorithm
+from specbudget.simulate.tensors import Tensor, target_layers
 
 
 def safetensors_header(tensors: Iterable[Tensor]) -> tuple[bytes, int]:
@@ -61,11 +63,13 @@ def write_target(folder: Path) -> None:
     (folder / "model.safetensors.index.json").write_text(index, encoding="utf-8")
 
 
-def write_drafter(folder: Path, *, changes: dict[str, Any] | None = None) -> None:
+def write_drafter(
+    folder: Path, *, drafter: Drafter = DRAFTERS[Algorithm.DSPARK], changes: dict[str, Any] | None = None
+) -> None:
     """Write the drafter's checkpoint in one file; `changes` replace keys of its config.json."""
     folder.mkdir(parents=True, exist_ok=True)
-    config = {**DRAFTER_CONFIG, **(changes or {})}
-    header, size = safetensors_header(drafter_tensors())
+    config = {**drafter.config, **(changes or {})}
+    header, size = safetensors_header(drafter.tensors())
     write_shard(folder / "model.safetensors", header, size)
     _write_json(folder / "config.json", config)
 

@@ -18,15 +18,16 @@ STREAMING = ("true", "false")
 class Frontend:
     """Counters since the start of the process."""
 
-    def __init__(self, *, model_name: str) -> None:
-        self._labels = {"engine_type": "unified", "model_name": model_name}
+    def __init__(self, *, model_name: str, engine_type: str) -> None:
+        self._labels = {"engine_type": engine_type, "model_name": model_name}
+        self._streams_tokens = engine_type != "prefill"
         self._by_stream: Counter[tuple[str, str]] = Counter()
         self._plain: Counter[str] = Counter()
         self._histograms: dict[tuple[str, str | None], Histogram] = {}
 
     def first_token(self, request: Request) -> None:
         """The first token of a request is there."""
-        if request.first_token is not None:
+        if request.first_token is not None and self._streams_tokens:
             self._observe("time_to_first_token_seconds", request, request.first_token - request.arrived)
 
     def finished(self, request: Request) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from specbudget.simulate.deployment import GRAPHS, VERSION
+from specbudget.simulate.deployment import VERSION
+from specbudget.simulate.drafters import GIB
 from specbudget.simulate.process import Process
 from specbudget.simulate.scheduler import MAX_RUNNING, Scheduler
-from specbudget.simulate.sizing import GIB
 
 SECTIONS = {
     "memory": "memory",
@@ -55,13 +55,13 @@ def rank_load(scheduler: Scheduler, include: set[str] | None) -> dict[str, Any]:
         "memory": {
             "weight_gb": sizes.target_weights / GIB,
             "kv_cache_gb": sizes.target_kv / GIB,
-            "graph_gb": GRAPHS["target_verify"] / GIB,
+            "graph_gb": scheduler.graphs.get("target_verify", 0) / GIB,
             "token_capacity": sizes.tokens,
         },
         "disaggregation": {
-            "mode": "null",
+            "mode": scheduler.role.value,
             "prefill_bootstrap_queue_reqs": 0,
-            "prefill_inflight_queue_reqs": 0,
+            "prefill_inflight_queue_reqs": load.inflight,
             "decode_prealloc_queue_reqs": 0,
             "decode_transfer_queue_reqs": 0,
             "decode_retracted_queue_reqs": 0,

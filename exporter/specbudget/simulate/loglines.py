@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from specbudget.simulate.sizing import GIB
+from specbudget.simulate.drafters import GIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,14 +41,16 @@ def prefill_batch(
     running: int,
     queued: int,
     pending_tokens: int,
+    inflight: int | None,
     throughput: float,
 ) -> str:
-    """A prefill tick of a target with recurrent state."""
+    """A prefill tick of a target with recurrent state; `inflight` is None but for a prefill engine."""
+    queues = "" if inflight is None else f"#bootstrap-req: 0, #inflight-req: {inflight}, #optimistic-req: 0, "
     return (
         f"Prefill batch, #new-seq: {sequences}, #new-token: {new_tokens}, #cached-token: {cached_tokens}, "
         f"full token usage: {pool.token_usage:.2f}, mamba usage: {pool.state_usage:.2f}, "
         f"#running-req: {running}, #queue-req: {queued}, #pending-token: {pending_tokens}, "
-        f"cuda graph: True, input throughput (token/s): {throughput:.2f}"
+        f"{queues}cuda graph: True, input throughput (token/s): {throughput:.2f}"
     )
 
 
@@ -62,6 +64,14 @@ def decode_batch(
         f"#full token: {pool.tokens}, full token usage: {pool.token_usage:.2f}, "
         f"mamba num: {pool.states}, mamba usage: {pool.state_usage:.2f}, "
         f"{spec}cuda graph: True, gen throughput (token/s): {throughput:.2f}, #queue-req: {queued}"
+    )
+
+
+def retraction(*, requests: int, tokens: int, states: int, ratio: float) -> str:
+    """Requests go back to the queue because the pool is full."""
+    return (
+        f"KV cache pool is full. Retract requests. #retracted_reqs: {requests}, #new_tokens_gained: {tokens}, "
+        f"#mamba_num_gained: {states}, #new_token_ratio: {ratio:.4f} -> {ratio:.4f}"
     )
 
 
@@ -97,12 +107,12 @@ def state_cache(*, slots: int, conv: int, ssm: int, windows: int) -> str:
 
 
 def latent_pool(*, tokens: int, size: int) -> str:
-    """The target's MLA pool."""
+    """A pool of MLA latents: the target's, or its MTP layer's."""
     return f"KV Cache is allocated. dtype: torch.bfloat16, #tokens: {tokens}, KV size: {size / GIB:.2f} GB"
 
 
 def key_value_pool(*, tokens: int, size: int) -> str:
-    """The drafter's pool: keys and values are equal halves."""
+    """The pool of a drafter with keys and values: equal halves."""
     half = size / 2 / GIB
     return (
         f"KV Cache is allocated. dtype: torch.bfloat16, #tokens: {tokens}, K size: {half:.2f} GB, V size: {half:.2f} GB"
@@ -147,6 +157,38 @@ def startup_timings(timings: dict[str, float], graphs: dict[str, float]) -> str:
         f"scheduler_e2e={timings['scheduler_e2e']:.2f}, cuda_graph={{{captured}}}, "
         f"tokenizer_e2e={timings['tokenizer_e2e']:.2f}"
     )
+
+
+def draft_capture_begin(phase: str, *, tokens_per_request: int, sizes: tuple[int, ...], available: int) -> str:
+    """Capture of an EAGLE-like drafter's own graphs begins (tensor rank 0 only); `phase` is decode or extend."""
+    return (
+        f"Capture draft {phase} CUDA graph begin. backend=full, num_tokens_per_req={tokens_per_request}, "
+        f"bs={list(sizes)}, avail mem={available / GIB:.2f} GB"
+    )
+
+
+def draft_capture_end(phase: str, *, seconds: float, used: int, available: int) -> str:
+    """Capture of an EAGLE-like drafter's own graphs is done."""
+    return (
+        f"Capture draft {phase} CUDA graph end. elapsed={seconds:.2f} s, "
+        f"mem usage={used / GIB:.2f} GB, avail mem={available / GIB:.2f} GB."
+    )
+
+
+def adaptive_initialized(*, steps: int, candidates: list[int]) -> str:
+    """The adaptive policy is set up; the first range of batch sizes speaks for all."""
+    return f"AdaptiveSpeculativeParams initialized: steps={steps}, candidate_steps={candidates}"
+
+
+def adaptive_state(*, steps: int, seconds: float, used: int) -> str:
+    """Graphs of another number of steps are captured."""
+    return f"Built adaptive runtime state steps={steps}: elapsed={seconds:.2f}s, mem={used / GIB:.2f}GB"
+
+
+def handover_warmup(ranks: int) -> tuple[str, str, str]:
+    """The three lines of the warm-up of a disaggregated engine: its begin, and two at its end."""
+    done = f"Disaggregation warmup requests completed for all {ranks} DP ranks"
+    return "Start of pd disaggregation warmup ...", done, "End of disaggregation warmup"
 
 
 FIRED_UP = "The server is fired up and ready to roll!"

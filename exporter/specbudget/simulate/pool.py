@@ -13,9 +13,6 @@ from specbudget.simulate.configs import VERIFY_WINDOW
 from specbudget.simulate.request import Request
 from specbudget.simulate.sizing import PAGE_TOKENS
 
-RESERVED_TOKENS = 2 * VERIFY_WINDOW
-"""Slots reserved ahead of a request's context: two verify windows (SGLang 0.5.23 allocation_sizing.py)."""
-
 
 @dataclass(slots=True)
 class _Prefix:
@@ -24,10 +21,15 @@ class _Prefix:
 
 
 class KvPool:
-    """Slots of the target's pool; the drafter's pool has the same slots."""
+    """Slots of the target's pool; the drafter's pool has the same slots.
 
-    def __init__(self, tokens: int) -> None:
+    Ahead of a request's context two of the widest verify windows are reserved (SGLang 0.5.23
+    allocation_sizing.py).
+    """
+
+    def __init__(self, tokens: int, *, window: int = VERIFY_WINDOW) -> None:
         self.capacity = tokens
+        self._reserved = 2 * window
         self.used = 0
         self.evictable = 0
         self._prefixes: dict[str, _Prefix] = {}
@@ -51,7 +53,7 @@ class KvPool:
         prefix = self._prefixes.get(request.shared_prefix)
         shared = _pages_down(request.shared_tokens)
         hit = prefix is not None and shared > 0
-        wanted = _pages_up(request.context_tokens + RESERVED_TOKENS) - shared
+        wanted = _pages_up(request.context_tokens + self._reserved) - shared
         if self.capacity - self.used < wanted + shared + headroom:
             return False
         if not self._make_room(wanted + (0 if hit else shared), keep=request.shared_prefix):
@@ -72,7 +74,7 @@ class KvPool:
     def grow(self, request: Request) -> bool:
         """Extend a request's slots to its context; False when the pool is full."""
         shared = _pages_down(request.shared_tokens)
-        wanted = _pages_up(request.context_tokens + RESERVED_TOKENS) - shared
+        wanted = _pages_up(request.context_tokens + self._reserved) - shared
         more = wanted - request.held_tokens
         if more <= 0:
             return True

@@ -10,12 +10,14 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from specbudget.simulate import loglines, startup
+from specbudget.simulate.adaptive import ADAPTIVE_CONFIG, AdaptiveSteps
 from specbudget.simulate.conditions import Conditions, Timeline
-from specbudget.simulate.deployment import GRAPHS, SERVED_MODEL, Deployment
+from specbudget.simulate.deployment import SERVED_MODEL, Deployment
 from specbudget.simulate.exposition import Sample
 from specbudget.simulate.frontend import Frontend
 from specbudget.simulate.rankmetrics import gpu_samples, scheduler_samples
 from specbudget.simulate.request import Request
+from specbudget.simulate.scenarios import Role
 from specbudget.simulate.scheduler import Scheduler
 from specbudget.simulate.traffic import Traffic
 
@@ -47,7 +49,7 @@ class Process:
         self.pid = 4_100 + 100 * life
         self.sizes = deployment.sizes(life)
         self.plan = startup.plan(deployment, life=life, speed=speed, pid=self.pid)
-        self.frontend = Frontend(model_name=SERVED_MODEL)
+        self.frontend = Frontend(model_name=SERVED_MODEL, engine_type=deployment.engine_type)
         self.ready_at: float | None = None
         self.first_generation_at: float | None = None
         self.schedulers: list[Scheduler] = []
@@ -59,7 +61,8 @@ class Process:
         self._ended = ended
         self._lines = deque(self.plan.lines)
         self._traffic = Traffic(
-            dict(self._scenario.profiles),
+            self._scenario,
+            drafts=deployment.drafting.window - 1,
             seed=seed,
             life=life,
             longest_prompt_tokens=min(self.sizes.tokens // 4, deployment.context_tokens // 2),
@@ -103,9 +106,11 @@ class Process:
         if self._warming is None and warm_up <= until:
             self._warming = set()
             self._log(warm_up, loglines.access("127.0.0.1:40102", "GET /model_info HTTP/1.1", "200 OK"), "")
+            if self._scenario.role is Role.PREFILL:
+                self._log(warm_up, loglines.handover_warmup(len(self.schedulers))[0], "")
             for scheduler in self.schedulers:
                 scheduler.advance(warm_up)
-                request = self._traffic.warm_up(warm_up)
+                request = self._traffic.warm_up(warm_up, scheduler.rank)
                 self._warming.add(id(request))
                 scheduler.submit(request)
                 scheduler.advance(warm_up)
@@ -123,11 +128,24 @@ class Process:
 
     def _scheduler(self, rank: int) -> Scheduler:
         prefix = self._prefix(rank, 0)
+        drafter = self.deployment.drafting
+
+        def log(when: float, text: str) -> None:
+            self._log(when, text, prefix)
+
+        adaptive = AdaptiveSteps(ADAPTIVE_CONFIG, first=drafter.steps, graph_sizes=self.deployment.graph_sizes, log=log)
         return Scheduler(
             rank=rank,
             sizes=self.sizes,
+            role=self._scenario.role,
+            steps=drafter.steps,
+            window=drafter.window,
+            adaptive=adaptive if drafter.adaptive else None,
+            widest=drafter.widest,
+            adapters=bool(self.deployment.adapters),
+            graphs=self.deployment.graphs,
             conditions=self.conditions,
-            log=lambda when, text: self._log(when, text, prefix),
+            log=log,
             started_token=self.frontend.first_token,
             finished=self._finished,
             now=self.started + self.plan.scheduler_up,
@@ -185,13 +203,16 @@ class Process:
             self._warming.discard(id(request))
             if not self._warming:
                 self.ready_at = request.finished
+                if self._scenario.role is Role.PREFILL:
+                    for text in loglines.handover_warmup(len(self.schedulers))[1:]:
+                        self._log(request.finished, text, "")
                 self._log(request.finished, loglines.FIRED_UP, "")
 
     # Metrics -------------------------------------------------------------------------------------------------
 
     def samples(self, now: float) -> Iterator[Sample]:
         """Every sample of /metrics at `now`."""
-        base = {"engine_type": "unified", "model_name": SERVED_MODEL}
+        base = {"engine_type": self.deployment.engine_type, "model_name": SERVED_MODEL}
         for phase, seconds in self.plan.timings.items():
             yield Sample("startup_time_seconds", {**base, "phase": phase}, seconds)
         for phase, seconds in self.plan.graphs.items():
@@ -205,7 +226,7 @@ class Process:
                 yield from gpu_samples(
                     labels,
                     sizes=self.sizes,
-                    graphs=GRAPHS,
+                    graphs=self.deployment.graphs,
                     free=free,
                     context=self.deployment.context_tokens,
                 )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from specbudget.simulate.drafters import GIB
 from specbudget.simulate.exposition import Histogram, Sample, families
 from specbudget.simulate.rankstats import RankStats
-from specbudget.simulate.sizing import GIB, PAGE_TOKENS, Sizes
+from specbudget.simulate.sizing import PAGE_TOKENS, Sizes
 
 GRAPH_PHASES = ("prefill", "decode", "target_verify", "draft_prefill", "draft_decode", "draft_extend")
 STAGES = (
@@ -30,7 +31,7 @@ def gpu_samples(
     labels: dict[str, str],
     *,
     sizes: Sizes,
-    graphs: dict[str, int],
+    graphs: Mapping[str, int],
     free: int,
     context: int,
 ) -> Iterator[Sample]:
@@ -89,6 +90,8 @@ def scheduler_samples(
         yield Sample("num_retracted_requests_total", labels, float(stats.retracted_total))
         yield Sample("num_retracted_input_tokens_total", labels, float(stats.retracted_input_tokens))
         yield Sample("num_retracted_output_tokens_total", labels, float(stats.retracted_output_tokens))
+    for family, histogram in stats.transfers.items():
+        yield Sample(family, labels, histogram)
     if stats.reported:
         yield from _report_samples(labels, stats=stats, pid=pid)
 

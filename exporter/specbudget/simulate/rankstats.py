@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from specbudget.simulate.exposition import Histogram, families
+
 SCHEDULER_GAUGES = (
     "num_running_reqs",
     "num_queue_reqs",
@@ -94,6 +96,7 @@ class LoadSnapshot:
     accept_length: float | None = None
     accept_rate: float = 0.0
     retracted: int = 0
+    inflight: int = 0
 
 
 class RankStats:
@@ -120,6 +123,7 @@ class RankStats:
         self.moments = Moments()
         self.lifetime = SpecWindow()
         self.load = LoadSnapshot()
+        self.transfers: dict[str, Histogram] = {}
 
     def fold(self, window: SpecWindow) -> None:
         """Add a closed decode-log interval to the lifetime totals, as the engine does at each report."""
@@ -132,19 +136,50 @@ class RankStats:
         self.retracted_input_tokens += input_tokens
         self.retracted_output_tokens += output_tokens
 
+    def transferred(self, *, seconds: float, size: int) -> None:
+        """Count one prompt whose KV was handed over to a decode engine; `size` in bytes."""
+        values = {
+            "kv_transfer_latency_ms": seconds * 1e3,
+            "kv_transfer_total_mb": size / (1 << 20),
+            "kv_transfer_speed_gb_s": size / (1 << 30) / max(seconds, 1e-6),
+        }
+        for family, value in values.items():
+            if family not in self.transfers:
+                self.transfers[family] = Histogram(families()[family].buckets)
+            self.transfers[family].observe(value)
+
+    def adapter_slots(self, *, used: int, total: int) -> None:
+        """Set the gauges that only an engine with adapters has."""
+        self.gauges.update(
+            lora_pool_slots_used=float(used),
+            lora_pool_slots_total=float(total),
+            lora_pool_utilization=used / total,
+        )
+
     @property
     def lifetime_length(self) -> float | None:
         """Acceptance length since the start, up to the last report; None before the first."""
         rows = self.lifetime.rows
         return (rows + self.lifetime.accepted) / rows if rows else None
 
-    def report(self, *, running: int, queued: int, used: int, evictable: int, states: int, cached_states: int) -> None:
+    def report(
+        self,
+        *,
+        running: int,
+        queued: int,
+        inflight: int,
+        used: int,
+        evictable: int,
+        states: int,
+        cached_states: int,
+    ) -> None:
         """Set the gauges that every report sets."""
         usage = used / self.capacity
         state_usage = states / self.state_slots
         self.gauges.update(
             num_running_reqs=float(running),
             num_queue_reqs=float(queued),
+            num_prefill_inflight_queue_reqs=float(inflight),
             token_usage=round(max(usage, state_usage), 2),
             full_token_usage=usage,
             num_used_tokens=float(used),
@@ -161,13 +196,22 @@ class RankStats:
         self.reported = True
 
     def snapshot(
-        self, now: float, *, running: int, waiting: int, used: int, waiting_tokens: int, uncached: int
+        self,
+        now: float,
+        *,
+        running: int,
+        waiting: int,
+        inflight: int,
+        used: int,
+        waiting_tokens: int,
+        uncached: int,
     ) -> None:
         """Publish a load snapshot."""
         self.load = LoadSnapshot(
             timestamp=now,
             running=running,
             waiting=waiting,
+            inflight=inflight,
             waiting_uncached_tokens=uncached,
             used_tokens=used,
             total_tokens=used + waiting_tokens,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from specbudget.simulate.configs import GAMMA
+from specbudget.simulate.deployment import adapter_id
 from specbudget.simulate.request import Ending, Request
 from specbudget.simulate.traffic import STOP_TOKEN
 
@@ -42,17 +42,20 @@ _AFTER_ADAPTER: dict[str, Any] = {
 
 def request_parameters(request: Request) -> str:
     """The request as JSON text inside the record: with the prompt, as the engine writes it by default."""
-    adapter = {} if request.adapter is None else {"lora_path": request.adapter}
+    adapter = {} if request.adapter is None else {"lora_path": request.adapter, "lora_id": adapter_id(request.adapter)}
+    peer = {} if request.bootstrap is None else request.bootstrap.parameters
+    prompt = {"text": request.text} if request.input_ids is None else {"input_ids": list(request.input_ids)}
     return json.dumps(
         {
             "rid": request.rid,
-            "text": request.text,
+            **prompt,
             "use_audio_in_video": False,
             "sampling_params": request.sampling_params,
             **_BEFORE_STREAM,
             "stream": request.stream,
             **_BEFORE_ADAPTER,
             **adapter,
+            **peer,
             **_AFTER_ADAPTER,
         }
     )
@@ -65,6 +68,8 @@ def finish_reason(request: Request) -> dict[str, Any]:
             return {"type": "stop", "matched": STOP_TOKEN}
         case Ending.LENGTH:
             return {"type": "length", "length": request.completion_tokens}
+        case Ending.HANDED_OVER:
+            return {"type": "length", "length": 0}
         case Ending.ABORT_WAITING:
             return {"type": "abort", "message": "Abort in waiting queue"}
         case Ending.ABORT_RUNNING:
@@ -84,10 +89,10 @@ def speculation_fields(request: Request) -> dict[str, Any]:
     if steps == 0:
         return {}
     return {
-        "spec_accept_rate": request.accepted / (steps * GAMMA),
+        "spec_accept_rate": request.accepted / request.proposed,
         "spec_accept_length": request.completion_tokens / steps,
         "spec_num_correct_drafts": request.accepted,
-        "spec_num_proposed_drafts": steps * GAMMA,
+        "spec_num_proposed_drafts": request.proposed,
         "spec_verify_ct": steps,
         "spec_correct_drafts_histogram": request.histogram,
     }

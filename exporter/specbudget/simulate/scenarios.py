@@ -8,12 +8,12 @@ speed that the engine runs at.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 
 TARGET_LENGTH = 2.6
-"""The SLO of the budget that the stand-in writes."""
+"""The SLO of the budget that the stand-in writes, unless the scenario declares another."""
 
 
 class Action(StrEnum):
@@ -29,6 +29,23 @@ class Action(StrEnum):
     """The exporter switches to the file of the next hour."""
     SWAP_DRAFTER = "swap-drafter"
     """Another drafter checkpoint takes the place of the one on disk."""
+
+
+class Algorithm(StrEnum):
+    """How the deployment speculates."""
+
+    DSPARK = "dspark"
+    """A DSpark drafter in a checkpoint of its own, with a fixed verify window."""
+    ADAPTIVE_MTP = "adaptive-mtp"
+    """The target's MTP head as drafter, with --speculative-adaptive: 0.5.23 allows that for EAGLE-like ones only."""
+
+
+class Role(StrEnum):
+    """--disaggregation-mode."""
+
+    UNIFIED = "null"
+    PREFILL = "prefill"
+    """Computes prompts and hands their KV to a decode engine: one output token per request, no verify steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,21 +123,31 @@ class Scenario:
 
     `memory_fraction` and `max_total_tokens` are the engine's arguments of those names; `restart_total_tokens`
     replaces the latter from the second start on. `drafter_config` replaces keys of the drafter's config.json.
+    `output_tokens` is the range of a request's output; `target_length` the SLO of the budget.
     """
 
     summary: str
     phases: tuple[Phase, ...] = ()
     profiles: Mapping[str, Profile] = field(default_factory=lambda: MIXED)
     start_up: StartUp = StartUp()
+    algorithm: Algorithm = Algorithm.DSPARK
+    role: Role = Role.UNIFIED
     tensor_parallel: int = 4
     data_parallel: int = 1
     memory_fraction: float = 0.85
     max_total_tokens: int | None = None
     restart_total_tokens: int | None = None
     prompt_tokens: int = 600
+    output_tokens: tuple[int, int] = (128, 320)
     requests_per_second: float = 25.0
+    target_length: float = TARGET_LENGTH
     drafter_config: Mapping[str, object] = field(default_factory=dict)
 
+
+MONITORED = ("/metrics", "/v1/loads", "/server_info", "/get_server_info")
+"""What a monitor reads."""
+SHORT_OUTPUTS = (128, 156)
+"""Where a verify step brings one token, longer outputs would not leave room for 20 requests per second."""
 
 SCENARIOS: dict[str, Scenario] = {
     "steady": Scenario(summary="healthy mixed traffic, length well above the target"),
@@ -128,9 +155,72 @@ SCENARIOS: dict[str, Scenario] = {
         summary="acceptance length falls from 4.6 to 1.9 for good",
         phases=(Phase(at=15, length=1.9),),
     ),
-    "idle": Scenario(summary="traffic ends", phases=(Phase(at=20, arrivals=0),)),
+    "collapse": Scenario(
+        summary="acceptance length collapses from 4.6 to 1.1",
+        phases=(Phase(at=15, length=1.1),),
+        output_tokens=SHORT_OUTPUTS,
+        requests_per_second=24.0,
+    ),
+    "slow-decay": Scenario(
+        summary="acceptance length loses 30 % within ten minutes and stays above the target",
+        phases=(Phase(at=15, length=4.6 * 0.7, over=600),),
+        target_length=2.2,
+    ),
+    "mix-shift": Scenario(
+        summary="the share of the hard profile, which has an adapter of its own, grows from 10 to 90 %",
+        profiles={
+            "general": Profile(share=0.9, length=6.2),
+            "hard": Profile(share=0.1, length=3.2, adapter="ling-hard"),
+        },
+        phases=(Phase(at=15, shares={"general": 0.1, "hard": 0.9}),),
+        target_length=4.0,
+    ),
+    "over-strong": Scenario(
+        summary="acceptance length near the verify window of 9",
+        profiles={
+            "chat": Profile(share=0.5, length=8.0),
+            "code": Profile(share=0.3, length=8.3),
+            "math": Profile(share=0.2, length=8.4),
+        },
+    ),
+    "kv-pressure": Scenario(
+        summary="longer prompts fill a small pool: retractions, and a queue that grows",
+        phases=(Phase(at=15, prompt_tokens=2000, arrivals=1.4),),
+        max_total_tokens=49_152,
+        output_tokens=(128, 480),
+    ),
+    "capacity-shrank": Scenario(
+        summary="the engine restarts and comes up with a third fewer slots",
+        phases=(Phase(at=20, actions=(Action.RESTART,)),),
+        max_total_tokens=1_800_000,
+        restart_total_tokens=1_200_000,
+    ),
+    "cold-start-slow": Scenario(
+        summary="loading the drafter takes four times as long",
+        start_up=StartUp(load_drafter=4 * StartUp().load_drafter),
+    ),
+    "stuck-start": Scenario(
+        summary="the drafter never finishes loading",
+        start_up=StartUp(load_drafter=float("inf")),
+    ),
+    "drafter-swapped": Scenario(
+        summary="another drafter checkpoint takes the place of the one on disk",
+        phases=(Phase(at=20, actions=(Action.SWAP_DRAFTER,)),),
+    ),
+    "pair-unfit": Scenario(
+        summary="a tap of the drafter lies beyond the target's last layer: nothing is accepted from the start on",
+        profiles={name: replace(profile, length=1.03) for name, profile in MIXED.items()},
+        drafter_config={"target_layer_ids": [1, 11, 23, 29, 47]},
+        output_tokens=SHORT_OUTPUTS,
+        requests_per_second=24.0,
+    ),
     "speculation-off": Scenario(
         summary="the drafter stays loaded and is no longer asked", phases=(Phase(at=20, speculation=False),)
+    ),
+    "idle": Scenario(summary="traffic ends", phases=(Phase(at=20, arrivals=0),)),
+    "frozen": Scenario(
+        summary="the batch stands still: requests run on paper, HTTP answers, no token is counted",
+        phases=(Phase(at=20, decoding=False),),
     ),
     "restart": Scenario(summary="the engine process restarts once", phases=(Phase(at=20, actions=(Action.RESTART,)),)),
     "dp2": Scenario(
@@ -139,6 +229,11 @@ SCENARIOS: dict[str, Scenario] = {
         data_parallel=2,
         memory_fraction=0.80,
     ),
+    "spec-adaptive": Scenario(
+        summary="the verify window follows the batch and its acceptance",
+        algorithm=Algorithm.ADAPTIVE_MTP,
+    ),
+    "pd-prefill": Scenario(summary="the prefill side of a disaggregated deployment", role=Role.PREFILL),
     "log-rotation": Scenario(
         summary="the request log is rotated by rename, by copy and by the hour",
         phases=(
@@ -147,5 +242,9 @@ SCENARIOS: dict[str, Scenario] = {
             Phase(at=15, actions=(Action.ROTATE_BY_COPY,)),
             Phase(at=20, actions=(Action.NEXT_HOUR,)),
         ),
+    ),
+    "sidecar-blind": Scenario(
+        summary="the engine answers monitors with 500 and serves everybody else",
+        phases=(Phase(at=10, faults=dict.fromkeys(MONITORED, 500)),),
     ),
 }

@@ -1,29 +1,25 @@
-"""One data-parallel rank of the stand-in: its queue, its batch, its pools, and what it reports about them.
+"""One data-parallel rank of the stand-in: its queue, its batch and its pool, pass by pass.
 
-Mirrors SGLang 0.5.23's metrics_reporter.py: per-step counters, a report every 40 decode iterations and at
-every prefill, an idle report. Time is virtual: `advance` carries out everything up to a moment.
+Time is virtual: `advance` carries out everything up to a moment.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from specbudget.simulate import loglines
+from specbudget.simulate.adaptive import AdaptiveSteps
 from specbudget.simulate.conditions import Conditions
-from specbudget.simulate.configs import GAMMA, VERIFY_WINDOW
 from specbudget.simulate.pool import KvPool
-from specbudget.simulate.rankstats import RankStats, SpecWindow
+from specbudget.simulate.rankstats import RankStats
+from specbudget.simulate.reporting import DecodeStep, Queues, Reporter
 from specbudget.simulate.request import Ending, Request
+from specbudget.simulate.scenarios import Role
 from specbudget.simulate.sizing import Sizes
-from specbudget.simulate.steptime import decode_seconds, prefill_seconds
+from specbudget.simulate.steptime import decode_seconds, prefill_seconds, transfer_seconds
 
-DECODE_LOG_INTERVAL = 40
-SNAPSHOT_INTERVAL = 15
 MAX_RUNNING = 48
 CHUNK_TOKENS = 8192
-STATES_PER_REQUEST = 3
-IDLE_REPORT_SECONDS = 30.0
 STANDSTILL_SECONDS = 0.05
 HEADROOM_TOKENS = 16
 """Slots per running request that admission leaves: few, as an optimistic new-token ratio does."""
@@ -32,13 +28,24 @@ ConditionsAt = Callable[[float], Conditions]
 
 
 class Scheduler:
-    """One rank. `log(when, text)` receives its batch lines, `finished(request)` each request that ends."""
+    """One rank. `started_token(request)` and `finished(request)` hear of first tokens and of requests that end.
+
+    `steps` and `window` are speculative_num_steps and speculative_num_draft_tokens; where `adaptive` is given
+    it moves both.
+    """
 
     def __init__(
         self,
         *,
         rank: int,
         sizes: Sizes,
+        role: Role,
+        steps: int,
+        window: int,
+        adaptive: AdaptiveSteps | None,
+        widest: int,
+        adapters: bool,
+        graphs: Mapping[str, int],
         conditions: ConditionsAt,
         log: Callable[[float, str], None],
         started_token: Callable[[Request], None],
@@ -47,27 +54,31 @@ class Scheduler:
     ) -> None:
         self.rank = rank
         self.sizes = sizes
-        self.pool = KvPool(sizes.tokens)
-        self.stats = RankStats(capacity=sizes.tokens, state_slots=sizes.state_slots, now=now)
+        self.role = role
+        self.adaptive = adaptive
+        self.graphs = graphs
+        self.pool = KvPool(sizes.tokens, window=widest)
+        self.reporter = Reporter(sizes=sizes, pool=self.pool, role=role, adapters=adapters, log=log, now=now)
         self.waiting: deque[Request] = deque()
         self.running: list[Request] = []
+        self.inflight: deque[tuple[float, Request]] = deque()
+        self._steps, self._window = steps, window
         self._conditions = conditions
-        self._log = log
         self._started_token = started_token
         self._finished = finished
-        self._window = SpecWindow()
-        self._generated = 0
-        self._last_decode_report = now
-        self._last_prefill_report = now
-        self._last_report = now
         self._now = now
         self._step: Callable[[float], None] | None = None
         self._step_ends = now
 
     @property
+    def stats(self) -> RankStats:
+        """What the rank has counted and last reported."""
+        return self.reporter.stats
+
+    @property
     def in_flight(self) -> int:
-        """Requests waiting or running."""
-        return len(self.waiting) + len(self.running)
+        """Requests waiting, running or being handed over."""
+        return len(self.waiting) + len(self.running) + len(self.inflight)
 
     @property
     def pass_ends(self) -> float | None:
@@ -98,14 +109,20 @@ class Scheduler:
         if not conditions.decoding and self.in_flight:
             self._run(STANDSTILL_SECONDS, lambda _now: None)
             return True
+        self._handed_over()
         admitted = self._admit()
         if admitted:
             tokens = sum(count for _, count in admitted)
             self._run(prefill_seconds(tokens), lambda now: self._prefill(now, admitted))
             return True
         if self.running:
+            if self.adaptive is not None:
+                self.adaptive.before_batch(self._now, len(self.running))
             seconds = decode_seconds(len(self.running), speculation=conditions.speculation)
             self._run(seconds, self._decode)
+            return True
+        if self.inflight:
+            self._step, self._step_ends = (lambda _now: None), self.inflight[0][0]
             return True
         return False
 
@@ -117,11 +134,10 @@ class Scheduler:
     def _idle(self, until: float) -> None:
         self.stats.idle_seconds += max(0.0, until - self._now)
         self._now = max(self._now, until)
-        stale = self.stats.gauges["num_running_reqs"] != 0.0 or self.stats.gauges["num_queue_reqs"] != 0.0
-        if self.stats.reported and (stale or self._now > self._last_report + IDLE_REPORT_SECONDS):
-            self.stats.gauges["gen_throughput"] = 0.0
-            self._report(self._now)
-            self._snapshot(self._now)
+        self.reporter.idle(self._now, self._queues())
+
+    def _queues(self) -> Queues:
+        return Queues(self.running, self.waiting, len(self.inflight))
 
     # Prefill -------------------------------------------------------------------------------------------------
 
@@ -158,54 +174,56 @@ class Scheduler:
             new_tokens += chunk
             if request.prefilled >= request.context_tokens:
                 self._first_token(request, now)
-        stats = self.stats
-        stats.prefill_passes += 1
-        stats.prefill_tokens += new_tokens
-        stats.prefill_hits += hits
-        gap = max(now - self._last_prefill_report, 1e-6)
-        self._last_prefill_report = now
-        if now - self._last_decode_report > IDLE_REPORT_SECONDS:
-            stats.gauges["gen_throughput"] = 0.0
-        stats.gauges["cache_hit_rate"] = hits / (hits + new_tokens) if hits + new_tokens else 0.0
-        stats.gauges["new_token_ratio"] = 0.55
-        self._report(now, running=running_before)
-        self._log(
+        self.reporter.prefill(
             now,
-            loglines.prefill_batch(
-                sequences=len(admitted),
-                new_tokens=new_tokens,
-                cached_tokens=hits,
-                pool=self._pool_use(),
-                running=running_before,
-                queued=len(self.waiting),
-                pending_tokens=sum(request.context_tokens - request.prefilled for request in self.waiting),
-                throughput=new_tokens / gap,
-            ),
+            self._queues(),
+            sequences=len(admitted),
+            new_tokens=new_tokens,
+            hits=hits,
+            running_before=running_before,
         )
-        self._snapshot(now)
 
     def _first_token(self, request: Request, now: float) -> None:
-        first = request.first_token is None
-        if first:
+        if request.first_token is None:
             request.first_token = now
             self._started_token(request)
-        if request.produce(1):
+        done = request.produce(1)
+        if self.role is Role.PREFILL:
+            due = now + transfer_seconds(self._transferred_bytes(request))
+            # One connection: a transfer ends no earlier than the one before it.
+            self.inflight.append((max(due, self.inflight[-1][0]) if self.inflight else due, request))
+        elif done:
             self._end(request, now)
         else:
             self.running.append(request)
+
+    # Handing over --------------------------------------------------------------------------------------------
+
+    def _transferred_bytes(self, request: Request) -> int:
+        return request.prompt_tokens * (self.sizes.target_token_bytes + self.sizes.drafter_token_bytes)
+
+    def _handed_over(self) -> None:
+        """End the requests whose KV has arrived at the decode engine."""
+        while self.inflight and self.inflight[0][0] <= self._now:
+            due, request = self.inflight.popleft()
+            if request.bootstrap is not None and not request.bootstrap.fake:
+                size = self._transferred_bytes(request)
+                self.stats.transferred(seconds=due - (request.first_token or due), size=size)
+            self._end(request, self._now)
 
     # Decode --------------------------------------------------------------------------------------------------
 
     def _decode(self, now: float) -> None:
         conditions = self._conditions(now)
-        stats, window = self.stats, self._window
         speculation, lengths, repeating = conditions.speculation, conditions.lengths, conditions.repeating
+        adaptive = self.adaptive
+        steps, window = (self._steps, self._window) if adaptive is None else (adaptive.steps, adaptive.window)
         produced = accepted_now = 0
         ended: list[Request] = []
         rows = self.running
         for request in rows:
             if speculation:
-                accepted = request.next_accepted(lengths[request.profile], repeating=repeating)
+                accepted = request.next_accepted(lengths[request.profile], window=window, repeating=repeating)
                 request.verify(accepted)
                 accepted_now += accepted
                 produced += accepted + 1
@@ -215,26 +233,33 @@ class Scheduler:
                 done = request.produce(1)
             if done:
                 ended.append(request)
-        if speculation:
-            window.add(rows=len(rows), accepted=accepted_now)
-        stats.decode_tokens += produced
-        stats.decode_passes += 1
-        self._generated += produced
-        stats.moments.add(len(rows), decode_seconds(len(rows), speculation=speculation))
-        if stats.decode_passes % DECODE_LOG_INTERVAL == 0:
-            self._decode_report(now, speculation=speculation)
-        if stats.decode_passes % SNAPSHOT_INTERVAL == 0:
-            self._snapshot(now)
+        if adaptive is not None and speculation:
+            adaptive.after_batch(now, batch=len(rows), accepted=accepted_now)
+            steps, window = adaptive.steps, adaptive.window
+        self.reporter.decode(
+            now,
+            self._queues(),
+            DecodeStep(
+                rows=len(rows),
+                produced=produced,
+                accepted=accepted_now,
+                seconds=decode_seconds(len(rows), speculation=speculation),
+                steps=steps if speculation else 0,
+                window=window if speculation else 0,
+            ),
+        )
         if ended:
             gone = set(map(id, ended))
             self.running = [request for request in rows if id(request) not in gone]
             for request in ended:
                 self._end(request, now)
-        self._grow()
+        self._grow(now)
 
-    def _grow(self) -> None:
+    def _grow(self, now: float) -> None:
         """Extend every running request's slots; retract the newest ones when the pool is full."""
         position = 0
+        before = self.pool.available
+        victims: list[Request] = []
         while position < len(self.running):
             if self.pool.grow(self.running[position]):
                 position += 1
@@ -244,79 +269,12 @@ class Scheduler:
             victim.retractions += 1
             victim.prefilled = 0
             self.waiting.appendleft(victim)
-            self.stats.retract(victim.prompt_tokens, victim.completion_tokens)
-
-    def _decode_report(self, now: float, *, speculation: bool) -> None:
-        stats, window = self.stats, self._window
-        gap = max(now - self._last_decode_report, 1e-6)
-        self._last_decode_report = now
-        throughput = self._generated / gap
-        self._generated = 0
-        length = rate = None
-        if window.rows:
-            length = (window.accepted + window.rows) / window.rows
-            rate = window.accepted / (window.rows * GAMMA)
-            stats.fold(window)
-            self._window = SpecWindow()
-        gauges = stats.gauges
-        gauges["gen_throughput"] = throughput
-        gauges["decode_sum_seq_lens"] = float(sum(request.context_tokens for request in self.running))
-        gauges["spec_accept_length"] = length or 0.0
-        gauges["spec_accept_rate"] = rate or 0.0
-        gauges["spec_num_steps"] = 1.0 if speculation else 0.0
-        gauges["spec_num_draft_tokens"] = float(VERIFY_WINDOW) if speculation else 0.0
-        self._report(now)
-        self._log(
-            now,
-            loglines.decode_batch(
-                running=len(self.running),
-                pool=self._pool_use(),
-                length=length,
-                rate=rate,
-                throughput=throughput,
-                queued=len(self.waiting),
-            ),
-        )
-
-    # Ends and reports ----------------------------------------------------------------------------------------
+            victims.append(victim)
+        if victims:
+            self.reporter.retract(now, victims, gained=max(0, self.pool.available - before))
 
     def _end(self, request: Request, now: float) -> None:
         request.finished = now
         if request.held_tokens:
             self.pool.release(request, keep=True)
         self._finished(request)
-
-    def _pool_use(self) -> loglines.PoolUse:
-        return loglines.PoolUse(
-            tokens=self.pool.used,
-            capacity=self.pool.capacity,
-            states=self._states_used(),
-            state_capacity=self.sizes.state_slots,
-        )
-
-    def _states_used(self) -> int:
-        holding = len(self.running) + sum(request.held_tokens > 0 for request in self.waiting)
-        return min(STATES_PER_REQUEST * holding, self.sizes.state_slots)
-
-    def _report(self, now: float, *, running: int | None = None) -> None:
-        states = self._states_used()
-        self.stats.report(
-            running=len(self.running) if running is None else running,
-            queued=len(self.waiting),
-            used=self.pool.used,
-            evictable=self.pool.evictable,
-            states=states,
-            cached_states=min(self.pool.cached_requests, self.sizes.state_slots - states),
-        )
-        self._last_report = now
-
-    def _snapshot(self, now: float) -> None:
-        waiting_tokens = sum(request.context_tokens for request in self.waiting)
-        self.stats.snapshot(
-            now,
-            running=len(self.running),
-            waiting=len(self.waiting),
-            used=self.pool.used,
-            waiting_tokens=waiting_tokens,
-            uncached=sum(request.context_tokens - request.prefilled for request in self.waiting),
-        )

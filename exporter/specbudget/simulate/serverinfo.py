@@ -7,12 +7,12 @@ import json
 from typing import Any
 
 from specbudget.simulate.configs import TARGET_CONFIG
-from specbudget.simulate.deployment import EXAMPLE_KEY, GRAPH_SIZES, GRAPHS, SERVED_MODEL, VERSION
+from specbudget.simulate.deployment import EXAMPLE_KEY, SERVED_MODEL, VERSION
+from specbudget.simulate.drafters import GIB
 from specbudget.simulate.exposition import data_text
 from specbudget.simulate.process import Process
 from specbudget.simulate.rankmetrics import GRAPH_PHASES
 from specbudget.simulate.scheduler import MAX_RUNNING, Scheduler
-from specbudget.simulate.sizing import GIB
 
 _NOT_INTERNAL = ("custom_sigquit_handler", "hicache_object_layout", "launch_command")
 """Arguments that the top level shows and a rank's internal state does not."""
@@ -54,6 +54,11 @@ def server_info(process: Process) -> dict[str, Any]:
 def internal_state(process: Process, scheduler: Scheduler) -> dict[str, Any]:
     """One rank's entry: its arguments again, its memory, its start-up and its lifetime acceptance length."""
     own = {name: value for name, value in arguments(process).items() if name not in _NOT_INTERNAL}
+    graphs = process.deployment.graphs
+    if scheduler.adaptive is not None:
+        # Overrides at run time show here and not at the top level.
+        own["speculative_num_steps"] = scheduler.adaptive.steps
+        own["speculative_num_draft_tokens"] = scheduler.adaptive.window
     timings = {name: value for name, value in process.plan.timings.items() if name != "tokenizer_e2e"}
     state = {
         **own,
@@ -65,10 +70,10 @@ def internal_state(process: Process, scheduler: Scheduler) -> dict[str, Any]:
             "startup_available": process.deployment.free_after_start(process.life) / GIB,
             "token_capacity": scheduler.sizes.tokens,
             "token_capacity_swa": None,
-            "graph": {phase: GRAPHS.get(phase, 0) / GIB for phase in GRAPH_PHASES},
+            "graph": {phase: graphs.get(phase, 0) / GIB for phase in GRAPH_PHASES},
         },
-        "decode_cuda_graph_bs": list(GRAPH_SIZES),
-        "decode_cuda_graph_memory_gb": sum(GRAPHS.values()) / GIB,
+        "decode_cuda_graph_bs": list(process.deployment.graph_sizes),
+        "decode_cuda_graph_memory_gb": sum(graphs.values()) / GIB,
         "effective_max_running_requests_per_dp": MAX_RUNNING,
         "last_gen_throughput": scheduler.stats.gauges["gen_throughput"],
     }

@@ -8,14 +8,14 @@ numbers which the stand-in prints agree with a prediction from its own checkpoin
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from specbudget.simulate.configs import DRAFTER_CONFIG as D
 from specbudget.simulate.configs import TARGET_CONFIG as T
-from specbudget.simulate.configs import VERIFY_WINDOW
-from specbudget.simulate.tensors import Tensor, drafter_tensors, is_linear_attention, target_layers
+from specbudget.simulate.drafters import DRAFTERS, GIB, Drafter
+from specbudget.simulate.scenarios import Algorithm
+from specbudget.simulate.tensors import Tensor, is_linear_attention, target_layers
 
-GIB = 1 << 30
 BF16_BYTES = 2
 PAGE_TOKENS = 64
 MAMBA_RATIO = 0.9
@@ -43,7 +43,8 @@ class Sizes:
     """Memory of one rank of the engine, in bytes unless the name says otherwise.
 
     `tokens` is max_total_num_tokens: the slots of the target's pool and of the drafter's. `state_slots` is the
-    number of recurrent-state slots (max_mamba_cache_size).
+    number of recurrent-state slots (max_mamba_cache_size). `drafter_copies` is what the drafter holds beside its
+    weights until the pools are allocated.
     """
 
     free_before_load: int
@@ -57,6 +58,7 @@ class Sizes:
     ssm_state: int
     conv_windows: int
     replay_ring: int
+    drafter_copies: int = 0
 
     @property
     def target_kv(self) -> int:
@@ -74,7 +76,7 @@ class Sizes:
         return self.conv_state + self.ssm_state + self.conv_windows + self.replay_ring
 
 
-def resident_bytes(tensors: list[Tensor], tensor_parallel: int) -> int:
+def resident_bytes(tensors: Iterable[Tensor], tensor_parallel: int) -> int:
     """Bytes of the loaded tensors on one rank."""
     return sum(
         tensor.nbytes // tensor_parallel if tensor.sharded else tensor.nbytes for tensor in tensors if tensor.loaded
@@ -93,14 +95,14 @@ def target_bytes_per_token() -> int:
     return int((T["kv_lora_rank"] + T["qk_rope_head_dim"]) * layers * BF16_BYTES)
 
 
-def drafter_bytes_per_token(tensor_parallel: int) -> int:
-    """Keys and values of the drafter's layers on one rank."""
-    heads = max(1, D["num_key_value_heads"] // tensor_parallel)
-    return int(heads * 2 * D["head_dim"] * D["num_hidden_layers"] * BF16_BYTES)
-
-
 def size_engine(
-    *, gpu: Gpu, tensor_parallel: int, memory_fraction: float, speculation: bool, max_total_tokens: int | None
+    *,
+    gpu: Gpu,
+    tensor_parallel: int,
+    memory_fraction: float,
+    speculation: bool,
+    max_total_tokens: int | None,
+    drafter: Drafter = DRAFTERS[Algorithm.DSPARK],
 ) -> Sizes:
     """Size one rank. `max_total_tokens` caps the pool like --max-total-tokens; None leaves it to memory.
 
@@ -108,8 +110,9 @@ def size_engine(
     """
     free = int(gpu.free_before_load_gib * GIB)
     target = target_weight_bytes(tensor_parallel)
-    drafter = resident_bytes(drafter_tensors(), tensor_parallel) if speculation else 0
-    rest = memory_fraction * free - target - drafter
+    own = resident_bytes(drafter.tensors(), tensor_parallel) if speculation else 0
+    copies = resident_bytes(drafter.copies, tensor_parallel) if speculation else 0
+    rest = memory_fraction * free - target - own - copies
     if rest <= 0:
         raise ValueError(f"memory fraction {memory_fraction} leaves no memory beside the weights on {gpu.name}")
 
@@ -124,7 +127,7 @@ def size_engine(
     rest -= (slots + 1) * per_slot
 
     target_token = target_bytes_per_token()
-    drafter_token = drafter_bytes_per_token(tensor_parallel) if speculation else 0
+    drafter_token = drafter.token_bytes(tensor_parallel) if speculation else 0
     tokens = int(rest) // (target_token + drafter_token)
     if max_total_tokens is not None:
         tokens = min(tokens, max_total_tokens)
@@ -133,13 +136,14 @@ def size_engine(
     return Sizes(
         free_before_load=free,
         target_weights=target,
-        drafter_weights=drafter,
+        drafter_weights=own,
+        drafter_copies=copies,
         tokens=tokens,
         target_token_bytes=target_token,
         drafter_token_bytes=drafter_token,
         state_slots=slots,
         conv_state=(slots + 1) * conv,
         ssm_state=(slots + 1) * ssm,
-        conv_windows=(running + 1) * VERIFY_WINDOW * conv if speculation else 0,
+        conv_windows=(running + 1) * drafter.widest * conv if speculation else 0,
         replay_ring=(slots + 1) * replay,
     )

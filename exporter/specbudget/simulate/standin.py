@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import socket
 import time
 from collections import deque
@@ -12,10 +13,12 @@ from pathlib import Path
 
 from aiohttp import web
 
+from specbudget.simulate.adaptive import ADAPTIVE_CONFIG
 from specbudget.simulate.budgetfile import budget_text
 from specbudget.simulate.checkpoint import write_drafter, write_target
 from specbudget.simulate.deployment import Deployment
 from specbudget.simulate.http import application
+from specbudget.simulate.port import bind_port
 from specbudget.simulate.process import Process
 from specbudget.simulate.records import record
 from specbudget.simulate.request import Request
@@ -100,7 +103,7 @@ class StandInEngine:
 
     async def start(self) -> None:
         """Write the deployment's files, bind the port, begin the start-up. Raises OSError where it cannot."""
-        self._socket = _bind(self._host, self._port)
+        self._socket = bind_port(self._host, self._port)
         self._port = self._socket.getsockname()[1]
         self._deployment = Deployment(
             scenario=self.scenario,
@@ -184,7 +187,9 @@ class StandInEngine:
         deployment = self.deployment
         deployment.folder.mkdir(parents=True, exist_ok=True)
         write_target(deployment.target)
-        write_drafter(deployment.drafter, changes=dict(self.scenario.drafter_config))
+        write_drafter(deployment.drafter, drafter=deployment.drafting, changes=dict(self.scenario.drafter_config))
+        if deployment.drafting.adaptive:
+            deployment.adaptive_config.write_text(json.dumps(ADAPTIVE_CONFIG, indent=2) + "\n", encoding="utf-8")
         if self.api_key is not None:
             key = deployment.folder / "engine-key"
             key.write_text(self.api_key + "\n", encoding="utf-8")
@@ -244,7 +249,7 @@ class StandInEngine:
         match action:
             case Action.RESTART:
                 await self._close_http()
-                self._socket = _bind(self._host, self._port)
+                self._socket = bind_port(self._host, self._port)
                 self._begin_life(self.process.life + 1)
             case Action.ROTATE_BY_RENAME if log is not None:
                 log.rotate_by_rename()
@@ -253,7 +258,7 @@ class StandInEngine:
             case Action.NEXT_HOUR if log is not None:
                 log.next_hour()
             case Action.SWAP_DRAFTER:
-                write_drafter(self.deployment.drafter, changes=OTHER_DRAFTER)
+                write_drafter(self.deployment.drafter, drafter=self.deployment.drafting, changes=OTHER_DRAFTER)
 
     async def _open_http(self) -> None:
         if self._socket is None:
@@ -284,16 +289,3 @@ class StandInEngine:
                 for scheduler in process.schedulers
             }
         self.truth.write(self.deployment.truth)
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    """A bound socket that does not listen: connections are refused until somebody makes it listen."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        bound.bind((host, port))
-    except OSError:
-        bound.close()
-        raise
-    return bound

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from specbudget.simulate import loglines
-from specbudget.simulate.configs import DRAFTER_CONFIG, GAMMA, TARGET_CONFIG, VERIFY_WINDOW
-from specbudget.simulate.deployment import GRAPH_SIZES, GRAPHS, Deployment
+from specbudget.simulate.adaptive import ADAPTIVE_CONFIG
+from specbudget.simulate.configs import DRAFTER_CONFIG, GAMMA, TARGET_CONFIG
+from specbudget.simulate.deployment import GRAPH_SIZES, Deployment
+from specbudget.simulate.drafters import Drafter
 from specbudget.simulate.rankmetrics import GRAPH_PHASES
 
 
@@ -43,10 +45,10 @@ def plan(deployment: Deployment, *, life: int, speed: float, pid: int) -> Plan:
     target_graphs_end = pools_end + stages.graphs_target / speed
     scheduler_up = target_graphs_end + stages.graphs_drafter / speed
     http_up = scheduler_up + stages.tokenizer / speed
-    graphs = dict.fromkeys(GRAPH_PHASES, 0.0) | {
-        "target_verify": stages.graphs_target / speed,
-        "draft_decode": stages.graphs_drafter / speed,
-    }
+    drafts = [phase for phase in deployment.graphs if phase.startswith("draft_")]
+    graphs = dict.fromkeys(GRAPH_PHASES, 0.0)
+    for phase in deployment.graphs:
+        graphs[phase] = stages.graphs_drafter / len(drafts) / speed if phase in drafts else stages.graphs_target / speed
     timings = {
         "load_weight": (stages.load_target + stages.load_drafter) / speed,
         "kv_cache_allocation": stages.pools / speed,
@@ -89,19 +91,27 @@ def _scheduler_lines(
     begin, target_end, drafter_end, pools_end, target_graphs_end, scheduler_up = moments
     sizes = deployment.sizes(life)
     free = sizes.free_before_load
-    target_model, drafter_model = TARGET_CONFIG["architectures"][0], DRAFTER_CONFIG["architectures"][0]
+    drafter = deployment.drafting
 
     yield Line(at=begin, text=loglines.load_begin(free), everywhere=True)
     free -= sizes.target_weights
-    text = loglines.load_end(seconds=target_end - begin, model=target_model, available=free, used=sizes.target_weights)
+    text = loglines.load_end(
+        seconds=target_end - begin,
+        model=TARGET_CONFIG["architectures"][0],
+        available=free,
+        used=sizes.target_weights,
+    )
     yield Line(at=target_end, text=text, everywhere=True)
     yield Line(at=target_end, text=loglines.load_begin(free), everywhere=True)
-    free -= sizes.drafter_weights
-    text = loglines.load_end(
-        seconds=drafter_end - target_end, model=drafter_model, available=free, used=sizes.drafter_weights
-    )
+    held = sizes.drafter_weights + sizes.drafter_copies
+    free -= held
+    text = loglines.load_end(seconds=drafter_end - target_end, model=drafter.model, available=free, used=held)
     yield Line(at=drafter_end, text=text, everywhere=True)
-    text = loglines.draft_runner(model=drafter_model, gamma=GAMMA, mask_token=DRAFTER_CONFIG["mask_token_id"])
+    if drafter.adaptive:
+        first = ADAPTIVE_CONFIG["1"]["candidate_steps"]
+        text = loglines.adaptive_initialized(steps=drafter.steps, candidates=first)
+    else:
+        text = loglines.draft_runner(model=drafter.model, gamma=GAMMA, mask_token=DRAFTER_CONFIG["mask_token_id"])
     yield Line(at=drafter_end, text=text, leader=True)
 
     text = loglines.state_cache(
@@ -112,21 +122,15 @@ def _scheduler_lines(
     yield Line(at=pools_end, text=text, everywhere=True)
     free -= sizes.state + sizes.target_kv
     yield Line(at=pools_end, text=loglines.pool_end(free), everywhere=True)
-    text = loglines.key_value_pool(tokens=sizes.tokens, size=sizes.drafter_kv)
+    pool = loglines.latent_pool if drafter.latent_kv else loglines.key_value_pool
+    text = pool(tokens=sizes.tokens, size=sizes.drafter_kv)
     yield Line(at=pools_end, text=text, everywhere=True)
     free -= sizes.drafter_kv
     yield Line(at=pools_end, text=loglines.pool_end(free), everywhere=True)
 
-    captures = (
-        ("target", VERIFY_WINDOW, pools_end, target_graphs_end, GRAPHS["target_verify"]),
-        ("draft", GAMMA, target_graphs_end, scheduler_up, GRAPHS["draft_decode"]),
-    )
-    for role, tokens, started, ended, used in captures:
-        text = loglines.capture_begin(role, tokens_per_request=tokens, available=free)
-        yield Line(at=started, text=text, everywhere=True)
-        free -= used
-        text = loglines.capture_end(role, sizes=GRAPH_SIZES, seconds=ended - started, used=used, available=free)
-        yield Line(at=ended, text=text, everywhere=True)
+    free += sizes.drafter_copies
+    yield from _capture_lines(deployment, free=free, moments=(pools_end, target_graphs_end, scheduler_up))
+    free -= sum(deployment.graphs.values())
     text = loglines.capacity(
         tokens=sizes.tokens,
         running=deployment.server_args(life)["max_running_requests"],
@@ -134,3 +138,55 @@ def _scheduler_lines(
         available=free,
     )
     yield Line(at=scheduler_up, text=text, leader=True)
+
+
+def _capture_lines(deployment: Deployment, *, free: int, moments: tuple[float, float, float]) -> Iterator[Line]:
+    """Graph capture of both models; a prefill engine captures none of these."""
+    graphs, drafter = deployment.graphs, deployment.drafting
+    if not graphs:
+        return
+    begin, middle, end = moments
+    states = launch_and_other_steps(drafter)
+    used = graphs["target_verify"] // len(states)
+    text = loglines.capture_begin("target", tokens_per_request=drafter.window, available=free)
+    yield Line(at=begin, text=text, everywhere=True)
+    free -= used
+    text = loglines.capture_end("target", sizes=GRAPH_SIZES, seconds=middle - begin, used=used, available=free)
+    yield Line(at=middle, text=text, everywhere=True)
+    if drafter.adaptive:
+        yield from _adaptive_capture_lines(states, graphs=graphs, free=free, begin=middle, end=end)
+        return
+    used = graphs["draft_decode"]
+    text = loglines.capture_begin("draft", tokens_per_request=GAMMA, available=free)
+    yield Line(at=middle, text=text, everywhere=True)
+    free -= used
+    text = loglines.capture_end("draft", sizes=GRAPH_SIZES, seconds=end - middle, used=used, available=free)
+    yield Line(at=end, text=text, everywhere=True)
+
+
+def launch_and_other_steps(drafter: Drafter) -> list[int]:
+    """Every speculative_num_steps that graphs are captured for, the one of the launch first."""
+    entries = [entry for entry in ADAPTIVE_CONFIG.values() if isinstance(entry, dict)] if drafter.adaptive else []
+    others = {steps for entry in entries for steps in entry["candidate_steps"]} - {drafter.steps}
+    return [drafter.steps, *sorted(others)]
+
+
+def _adaptive_capture_lines(
+    states: list[int], *, graphs: Mapping[str, int], free: int, begin: float, end: float
+) -> Iterator[Line]:
+    """The drafter's graphs for each number of steps; for all but the first the target's as well."""
+    each = (end - begin) / len(states)
+    for place, steps in enumerate(states):
+        started, before = begin + place * each, free
+        for phase, width in (("decode", 1), ("extend", steps + 1)):
+            text = loglines.draft_capture_begin(phase, tokens_per_request=width, sizes=GRAPH_SIZES, available=free)
+            yield Line(at=started, text=text, leader=True)
+            used = graphs[f"draft_{phase}"] // len(states)
+            free -= used
+            started += each / 2
+            text = loglines.draft_capture_end(phase, seconds=each / 2, used=used, available=free)
+            yield Line(at=started, text=text, leader=True)
+        if place:
+            free -= graphs["target_verify"] // len(states)
+            text = loglines.adaptive_state(steps=steps, seconds=each, used=before - free)
+            yield Line(at=started, text=text, leader=True)

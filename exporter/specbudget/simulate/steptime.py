@@ -9,6 +9,8 @@ PLAIN_BASE_SECONDS = 0.003
 PLAIN_SECONDS_PER_REQUEST = 0.00002
 PREFILL_BASE_SECONDS = 0.003
 PREFILL_SECONDS_PER_TOKEN = 4e-6
+TRANSFER_BASE_SECONDS = 0.002
+TRANSFER_BYTES_PER_SECOND = 40e9
 
 
 def break_even(running: int) -> float:
@@ -22,6 +24,11 @@ def decode_seconds(running: int, *, speculation: bool) -> float:
     """One decode iteration: a plain step, or draft, verify and overhead, which cost `break_even` plain steps."""
     plain = PLAIN_BASE_SECONDS + PLAIN_SECONDS_PER_REQUEST * running
     return plain * break_even(running) if speculation else plain
+
+
+def transfer_seconds(size: int) -> float:
+    """Handing over the KV of one prompt to a decode engine."""
+    return TRANSFER_BASE_SECONDS + size / TRANSFER_BYTES_PER_SECOND
 
 
 def prefill_seconds(tokens: int) -> float:

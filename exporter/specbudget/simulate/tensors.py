@@ -106,25 +106,31 @@ def target_layers() -> Iterator[list[Tensor]]:
         dense = layer < T["first_k_dense_replace"]
         mlp = _mlp(f"{prefix}.mlp", T["intermediate_size"]) if dense else _experts(f"{prefix}.mlp")
         yield [*_layer_norms(prefix), *attention(f"{prefix}.attention"), *mlp]
-    prefix = f"model.layers.{layers}"
-    yield [
-        *(
-            Tensor(name=f"{prefix}.{name}.weight", shape=(hidden,), sharded=False, loaded=False)
-            for name in ("enorm", "hnorm", "final_layernorm")
-        ),
-        Tensor(name=f"{prefix}.eh_proj.weight", shape=(hidden, 2 * hidden), sharded=False, loaded=False),
-        *_layer_norms(prefix, loaded=False),
-        *_mla(f"{prefix}.attention", loaded=False),
-        *_experts(f"{prefix}.mlp", loaded=False),
-    ]
+    yield mtp_layer(loaded=False)
     yield [
         Tensor(name="model.norm.weight", shape=(hidden,), sharded=False),
         Tensor(name="lm_head.weight", shape=(vocab, hidden)),
     ]
 
 
+def mtp_layer(*, loaded: bool) -> list[Tensor]:
+    """The target's MTP layer, which the engine loads when it is the drafter."""
+    hidden = T["hidden_size"]
+    prefix = f"model.layers.{T['num_hidden_layers']}"
+    return [
+        *(
+            Tensor(name=f"{prefix}.{name}.weight", shape=(hidden,), sharded=False, loaded=loaded)
+            for name in ("enorm", "hnorm", "final_layernorm")
+        ),
+        Tensor(name=f"{prefix}.eh_proj.weight", shape=(hidden, 2 * hidden), sharded=False, loaded=loaded),
+        *_layer_norms(prefix, loaded=loaded),
+        *_mla(f"{prefix}.attention", loaded=loaded),
+        *_experts(f"{prefix}.mlp", loaded=loaded),
+    ]
+
+
 def drafter_tensors() -> list[Tensor]:
-    """The drafter's tensors: 1,363,707,905 parameters, of which 558,925,825 are loaded."""
+    """The DSpark drafter's tensors: 1,363,707,905 parameters, of which 558,925,825 are loaded."""
     hidden, vocab, heads, dim = D["hidden_size"], D["vocab_size"], D["num_attention_heads"], D["head_dim"]
     kv, rank, taps = D["num_key_value_heads"], D["markov_rank"], len(D["target_layer_ids"])
     tensors = [

@@ -41,7 +41,7 @@ class Totals:
         self.completion_tokens += request.completion_tokens
         self.verify_steps += request.verify_steps
         self.accepted_drafts += request.accepted
-        self.proposed_drafts += request.verify_steps * GAMMA
+        self.proposed_drafts += request.proposed
         for accepted, steps in enumerate(request.histogram):
             self.histogram[accepted] += steps
 
