@@ -25,8 +25,8 @@ class Spending:
     """One budget of a line: what is spent against what limit, both in the budget's unit.
 
     `spent` None: it cannot be computed now, and `why` says why in a few words. A floor is a budget that must not
-    fall below its limit. `ratio` is given where it is more than a quotient. `can_breach` is False where a ratio above 1 is shown but is no verdict (too little
-    traffic for the page guard).
+    fall below its limit. `ratio` is given where it is more than a quotient. `can_breach` is False where a ratio
+    above 1 is shown but is no verdict (too little traffic for the page guard).
     """
 
     line: str

@@ -42,17 +42,21 @@ class RequestBatch:
 
     `histogram` is n × w: verify steps by number of accepted drafts, all zeros where a record had none.
     `steps`, `accepted` and `proposed` are the record's own totals, UNKNOWN where it had none. `window` is the
-    verify window in force when the request finished, UNKNOWN where neither record nor engine says.
+    verify window in force when the request finished, and `bound` the largest it can have had before; UNKNOWN where
+    neither record nor engine says.
     `finished_at` is seconds since the epoch, NaN where unknown.
     """
 
     finished_at: Floats
     output_tokens: Ints
+    prompt_tokens: Ints
+    cached_tokens: Ints
     aborted: Bools
     steps: Ints
     accepted: Ints
     proposed: Ints
     window: Ints
+    bound: Ints
     rank: Ints
     profile: Ints
     histogram: Ints
@@ -82,7 +86,7 @@ class RequestBatch:
         return np.where(known, 1.0 + accepted / np.where(known, steps, 1), np.nan)
 
     def inconsistent(self) -> Bools:
-        """Requests whose numbers cannot all be true: totals against histogram, length against window."""
+        """Requests whose numbers cannot all be true: totals against histogram, length against bound."""
         with_histogram = self.has_histogram()
         steps, accepted = histogram_steps(self.histogram), histogram_accepted(self.histogram)
         wrong: Bools = with_histogram & (self.steps != steps)
@@ -93,9 +97,9 @@ class RequestBatch:
             wrong |= column < UNKNOWN
         if self.histogram.shape[1]:
             highest = self.histogram.shape[1] - np.argmax(self.histogram[:, ::-1] > 0, axis=1)
-            wrong |= with_histogram & (self.window != UNKNOWN) & (highest > self.window)
+            wrong |= with_histogram & (self.bound != UNKNOWN) & (highest > self.bound)
         with np.errstate(invalid="ignore"):
-            wrong |= (self.window != UNKNOWN) & (self.lengths() > self.window)
+            wrong |= (self.bound != UNKNOWN) & (self.lengths() > self.bound)
         return wrong
 
 

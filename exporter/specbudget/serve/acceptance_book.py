@@ -16,6 +16,7 @@ from specbudget.domain.requests import EXCLUSIONS, RequestBatch, Verdict, judge
 from specbudget.domain.rolling import LengthRing, SlotRing
 from specbudget.serve.ledger import Ledger
 from specbudget.serve.slo_policy import SloPolicy
+from specbudget.serve.suspect_book import SuspectBook
 
 RECENT_SECONDS = 3600.0
 """Older records enter the counters but no rolling window: they tell nothing of now."""
@@ -40,10 +41,13 @@ class AcceptanceBook:
         self._lengths: dict[str, LengthRing] = {}
         self.policy = policy
         self._ranks: set[str] = {"0"}
+        self.suspects = SuspectBook(policy.profiles)
         self.use(policy)
 
     def use(self, policy: SloPolicy) -> None:
         """Takes a policy into force and begins its children at 0."""
+        if policy.profiles != self.policy.profiles:
+            self.suspects = SuspectBook(policy.profiles)
         self.policy = policy
         profiles, begin = policy.profiles, self._ledger.begin
         begin(series.SLO_EXCLUDED, [v.name.lower() for v in EXCLUSIONS], profiles)
@@ -94,6 +98,7 @@ class AcceptanceBook:
             if 1 <= position <= MAX_POSITIONS:
                 self._ledger.add(series.DRAFT_POSITION_ACCEPTED, (str(position),), steps)
         rolling = possible & recent
+        self.suspects.count(batch, rolling, now)
         sums = np.stack([batch.steps, np.maximum(batch.accepted, 0)], axis=1).astype(np.float64)
         self._requests.add(batch.finished_at[rolling], sums[rolling], now)
         if self.policy.has_target:
@@ -150,6 +155,7 @@ class AcceptanceBook:
             recent = False
         else:
             recent = True
+            self.suspects.reports.append(length)
             self._batches.add(np.array([at]), np.array([[steps, steps * (length - 1.0)]]), now)
         reachable = window is None or window >= self.policy.targets[0]
         if self.policy.has_target and self.policy.sli == SliForm.BATCH and reachable:

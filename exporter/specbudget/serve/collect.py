@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import time
 from collections.abc import Iterator
 
 from prometheus_client.metrics_core import Metric
@@ -19,13 +20,16 @@ from specbudget.catalog.sets import (
     CheckResult,
     Role,
     Scope,
+    Suspect,
 )
 from specbudget.domain.line_state import Spending, line_state
 from specbudget.domain.speculation import SpeculationState
+from specbudget.domain.start_memory import by_data_rank
 from specbudget.serve.desk import Desk
 from specbudget.serve.families import Families
 from specbudget.serve.kv_figures import KvFigures
 from specbudget.serve.pair_watch import PairVerdict
+from specbudget.serve.staging import as_run, cold_start_seconds, device_memory, start_kind
 from specbudget.sources.checkpoint import Role as WeightRole
 from specbudget.sources.checkpoint import weights_per_device
 
@@ -37,6 +41,8 @@ def collect(desk: Desk, now: float) -> Iterator[Metric]:
     _lines(families, desk.spendings(figures, now))
     _artifacts(families, desk, now)
     _kv(families, figures)
+    _staging(families, desk, figures, now)
+    _suspects(families, desk, figures, now)
     _acceptance(families, desk, now)
     _codesign(families, desk.verdict(now))
     _engine(families, desk, now)
@@ -111,6 +117,48 @@ def _acceptance(families: Families, desk: Desk, now: float) -> None:
     if not ranks:
         families.state(series.SPECULATION_STATE, ("0",), SPECULATION_STATES, SpeculationState.NO_DATA)
     families.gauge(series.ACCEPTANCE_SOURCE_INFO, (desk.request_source,), 1)
+
+
+def _staging(families: Families, desk: Desk, figures: KvFigures, now: float) -> None:
+    view, facts = desk.starts.latest(time.monotonic()), desk.view.fresh_facts(now)
+    run = as_run(view, facts)
+    if run is not None:
+        families.gauge(series.STAGING_INFO, (run.mode, run.order, run.warmup), 1)
+    weights = desk.drafter_weights(now)
+    memory = device_memory(
+        desk.pair(now),
+        desk.view.ranks(now),
+        {} if view is None else by_data_rank(view.start.memory),
+        figures,
+        None if weights is None else weights.resident_bytes,
+    )
+    for rank, split in memory.items():
+        for use, size in split:
+            families.gauge(series.DEVICE_MEMORY_BYTES, (rank, use), size)
+    if view is None:
+        return
+    for stage in view.start.stages:
+        families.gauge(series.STARTUP_STAGE_OFFSET, (stage.artifact, stage.stage), stage.offset)
+        families.gauge(series.STARTUP_STAGE_DURATION, (stage.artifact, stage.stage), stage.seconds)
+    still = view.start.open_stage
+    if still is not None:
+        families.gauge(series.STARTUP_STAGE_OFFSET, (still.artifact, still.stage), still.offset)
+        families.gauge(series.STARTUP_STAGE_DURATION, (still.artifact, still.stage), view.open_seconds)
+    line, target = desk.loaded.budget.budget.staging, desk.checkpoints.get(Artifact.TARGET)
+    kind = start_kind(
+        view, None if target is None else target.disk_bytes, None if line is None else line.storage_bandwidth
+    )
+    families.gauge(series.COLD_START, (kind,), cold_start_seconds(view))
+    families.gauge(series.STAGING_OVERLAP, (), view.start.overlap_ratio)
+    if view.start.basis is not None:
+        families.gauge(series.ENGINE_START_TIME, (view.start.basis,), view.started_at)
+
+
+def _suspects(families: Families, desk: Desk, figures: KvFigures, now: float) -> None:
+    families.gauge(series.ACCEPTANCE_EXPECTED, (), desk.expected_length(now))
+    found = desk.suspects(figures, now)
+    for cause in Suspect:
+        families.gauge(series.ACCEPTANCE_SUSPECT, (cause,), float(cause in found))
 
 
 def _codesign(families: Families, verdict: PairVerdict | None) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from specbudget.budget.reading import LoadedBudget
-from specbudget.catalog.series import KV_RETRACTIONS, RECORDS, SOURCE_ERRORS
+from specbudget.catalog.series import KV_RETRACTIONS, RECORDS, SOURCE_ERRORS, STARTUPS
 from specbudget.catalog.sets import (
     CHECKPOINT_SOURCES,
     REASONS_BY_SOURCE,
@@ -15,9 +17,14 @@ from specbudget.catalog.sets import (
     RecordOutcome,
     Scope,
     Source,
+    StartOutcome,
+    Suspect,
 )
 from specbudget.domain.counters import CounterReader
+from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.line_state import Spending
+from specbudget.domain.observation import RankReading
+from specbudget.domain.suspects import Evidence
 from specbudget.serve.acceptance_book import AcceptanceBook
 from specbudget.serve.engine_view import EngineView
 from specbudget.serve.gauge_batches import GaugeBatches
@@ -33,8 +40,11 @@ from specbudget.serve.lines import (
 )
 from specbudget.serve.pair_watch import PairVerdict, PairWatch
 from specbudget.serve.slo_policy import slo_policy
-from specbudget.sources.checkpoint import Checkpoint, weights_per_device
+from specbudget.serve.staging import cold_start_seconds
+from specbudget.serve.start_watch import StartWatch
+from specbudget.sources.checkpoint import Checkpoint, DeviceWeights, weights_per_device
 from specbudget.sources.checkpoint import Role as WeightRole
+from specbudget.sources.pair_facts import simulated_length
 
 INTERVALS = {
     Source.SERVER_INFO: 60.0,
@@ -83,21 +93,25 @@ class Desk:
     engine_counters: CounterReader[tuple[str, str]] = field(default_factory=CounterReader)
     reload_ok: bool = True
     state_saved: bool | None = None
-    readings: int = 0
     health: dict[Source, SourceHealth] = field(init=False)
     view: EngineView = field(init=False)
     book: AcceptanceBook = field(init=False)
     gauge_batches: GaugeBatches = field(init=False)
     pairs: PairWatch = field(init=False)
+    starts: StartWatch = field(init=False)
 
     def __post_init__(self) -> None:
         self.book = AcceptanceBook(self.ledger, slo_policy(self.loaded.budget))
+        self.starts = StartWatch()
         self._begin()
 
     def use(self, loaded: LoadedBudget, now: float) -> None:
         """Takes another budget into force; counters go on, what was read of the old engine is forgotten."""
         if loaded.budget.engine.url != self.loaded.budget.engine.url:
             self.engine_counters = CounterReader()
+        old, new = self.loaded.budget.engine, loaded.budget.engine
+        if (old.url, old.server_log) != (new.url, new.server_log):
+            self.starts = StartWatch()
         self.loaded, self.loaded_at, self.reload_ok = loaded, now, True
         self.checkpoints.clear()
         self.lags = Lags()
@@ -112,6 +126,10 @@ class Desk:
         self.gauge_batches = GaugeBatches()
         self.pairs = PairWatch(budget, self.loaded.path)
         self.pairs.read_lock()
+        staging = budget.budget.staging
+        self.starts.budget_seconds = None if staging is None else staging.cold_start
+        self.starts.records = Source.REQUEST_LOG in sources
+        self.ledger.begin(STARTUPS, StartOutcome)
         for source in sources:
             self.ledger.begin(SOURCE_ERRORS, [source], REASONS_BY_SOURCE[source])
             if source in TAIL_SOURCES:
@@ -142,15 +160,11 @@ class Desk:
     def pair(self, now: float) -> Pair:
         """The pair as it runs."""
         facts, algorithm = self.view.fresh_facts(now), self.view.algorithm(now)
-        ranks = facts.tensor_parallel or self.loaded.budget.parallelism.tensor
         target, drafter = self.checkpoints.get(Artifact.TARGET), self.checkpoints.get(Artifact.DRAFTER)
-        charged = None
-        if drafter is not None:
-            weights = weights_per_device(drafter, algorithm, ranks, WeightRole.DRAFTER)
-            charged = None if weights is None else weights.charged_bytes
+        weights = self.drafter_weights(now)
         return Pair(
-            target=_model_facts(target, None),
-            drafter=_model_facts(drafter, charged),
+            target=_model_facts(target),
+            drafter=_drafter_facts(target, drafter, algorithm, None if weights is None else weights.charged_bytes),
             algorithm=algorithm,
             facts=facts,
             budget=self.loaded.budget,
@@ -165,6 +179,52 @@ class Desk:
     def verdict(self, now: float) -> PairVerdict | None:
         """The pair's fit and what changed; None where there is no second model."""
         return self.pairs.verdict(self.view.fresh_facts(now))
+
+    def count_starts(self) -> None:
+        """Takes over how starts ended since the last call."""
+        for outcome, count in self.starts.outcomes(time.monotonic()).items():
+            self.ledger.add(STARTUPS, (outcome,), count)
+
+    def drafter_weights(self, now: float) -> DeviceWeights | None:
+        """The drafter's weights per device; None where they cannot be computed."""
+        drafter, facts = self.checkpoints.get(Artifact.DRAFTER), self.view.fresh_facts(now)
+        if drafter is None:
+            return None
+        ranks = facts.tensor_parallel or self.loaded.budget.parallelism.tensor
+        return weights_per_device(drafter, self.view.algorithm(now), ranks, WeightRole.DRAFTER)
+
+    def suspects(self, figures: KvFigures, now: float) -> dict[Suspect, str]:
+        """Likely causes of a low or strange acceptance length, each with its sentence."""
+        return self.book.suspects.suspects(self._known(figures, now), now)
+
+    def _known(self, figures: KvFigures, now: float) -> Evidence:
+        """The evidence that other books and readings hold."""
+        budget, ranks, verdict = self.loaded.budget, self.view.ranks(now), self.verdict(now)
+        first = next(iter(ranks.values()), RankReading())
+        usage = [
+            p.used_tokens / p.capacity_tokens
+            for p in figures.target_pools.values()
+            if p.used_tokens and p.capacity_tokens
+        ]
+        target, kv = self.book.policy.targets[0], budget.budget.kv
+        known = Evidence(
+            target_length=None if math.isnan(target) else target,
+            window=self.view.widest_window(now),
+            used_ratio=max(usage, default=None),
+            high_water=None if kv is None else kv.high_water,
+            cap_length=first.cap_length,
+            block_length=first.block_length,
+            simulated_length=simulated_length(budget.engine.env),
+        )
+        return (
+            known
+            if verdict is None
+            else replace(known, target_change=verdict.change.target, drafter_change=verdict.change.drafter)
+        )
+
+    def expected_length(self, now: float) -> float | None:
+        """The acceptance length to expect of the present mix of profiles; the lock's measured lengths come first."""
+        return self.book.suspects.expected(self.pairs.measured_lengths(), now)
 
     def break_even(self, now: float) -> float | None:
         """Break-even at the present batch; with several points only while the batch is known."""
@@ -185,7 +245,7 @@ class Desk:
             *artifact_spendings(budget, disk),
             *kv_spendings(budget, figures),
             *acceptance_spendings(budget, self.book, scope=self.scope, break_even=self.break_even(now), now=now),
-            *staging_spendings(budget),
+            *staging_spendings(budget, cold_start_seconds(self.starts.latest(time.monotonic()))),
             *codesign_spendings(self.verdict(now)),
         ]
 
@@ -194,7 +254,7 @@ class Desk:
         return tuple(source for source in CHECKPOINT_SOURCES if source in self.health)
 
 
-def _model_facts(checkpoint: Checkpoint | None, charged_weight_bytes: int | None) -> ModelFacts:
+def _model_facts(checkpoint: Checkpoint | None) -> ModelFacts:
     if checkpoint is None:
         return ModelFacts()
     facts = checkpoint.facts
@@ -203,5 +263,17 @@ def _model_facts(checkpoint: Checkpoint | None, charged_weight_bytes: int | None
         dtype=(facts.dtype if facts is not None else None) or checkpoint.dtype,
         kv_quantization=None if facts is None else facts.kv_quantization,
         nextn_layers=None if facts is None else facts.num_nextn_predict_layers,
-        charged_weight_bytes=charged_weight_bytes,
     )
+
+
+def _drafter_facts(
+    target: Checkpoint | None, drafter: Checkpoint | None, algorithm: DraftAlgorithm | None, weight_bytes: int | None
+) -> ModelFacts:
+    """The drafter's own checkpoint, or the prediction layers that its checkpoint or the target's carries."""
+    holder = drafter if drafter is not None else target
+    facts = replace(_model_facts(holder), charged_weight_bytes=weight_bytes)
+    if holder is None or algorithm is None or not algorithm.is_chain:
+        return facts if drafter is not None else ModelFacts()
+    if holder.mtp_geometry is not None:
+        return replace(facts, geometry=holder.mtp_geometry)
+    return facts if drafter is not None else ModelFacts()

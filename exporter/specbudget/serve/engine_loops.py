@@ -9,11 +9,13 @@ from specbudget.catalog.series import GENERATED_TOKENS, KV_RETRACTIONS, SOURCE_E
 from specbudget.catalog.sets import ErrorReason, Source
 from specbudget.domain.acceptance import is_possible
 from specbudget.domain.observation import EngineReading
+from specbudget.errors import SourceError
 from specbudget.serve.desk import Desk
 from specbudget.sources.http import EngineHttp
 from specbudget.sources.sglang.loads import read_loads
 from specbudget.sources.sglang.metrics import MetricsReader
 from specbudget.sources.sglang.server_info import read_server_info
+from specbudget.sources.sglang.start_phases import read_phases
 
 METRICS_TIMEOUT = 10.0
 SERVER_INFO_TIMEOUT = 30.0
@@ -32,7 +34,12 @@ class EngineLoops:
 
     async def read_metrics(self) -> None:
         """/metrics: gauges by rank, batch reports where no server log is given, the engine's counters."""
-        body = await self._http.get("/metrics", within=METRICS_TIMEOUT, key_required=False)
+        try:
+            body = await self._http.get("/metrics", within=METRICS_TIMEOUT, key_required=False)
+        except SourceError as error:
+            if error.reason == ErrorReason.REFUSED and Source.SERVER_LOG not in self._desk.health:
+                self._desk.starts.see_engine(answers=False, epoch=self._clock())
+            raise
         now, desk = self._clock(), self._desk
         reading = self._reader.read(body, at=now)
         ledger = desk.ledger
@@ -45,6 +52,9 @@ class EngineLoops:
         self._read_lengths(reading, now)
         desk.view.watch(now)
         self._read_counters(reading)
+        desk.starts.see_phases(read_phases(body))
+        if Source.SERVER_LOG not in desk.health:
+            desk.starts.see_engine(answers=True, epoch=now)
 
     def _read_lengths(self, reading: EngineReading, now: float) -> None:
         desk = self._desk
@@ -55,7 +65,7 @@ class EngineLoops:
             if window is not None:
                 desk.book.know_window(window)
             length = values.length
-            if length is not None and length > 0 and not is_possible(length, window):
+            if length is not None and length > 0 and not is_possible(length, desk.view.bound(values, now)):
                 desk.ledger.add(SOURCE_ERRORS, (Source.METRICS, ErrorReason.OUT_OF_BOUNDS), 1)
                 length = None
             tokens = values.decode_tokens

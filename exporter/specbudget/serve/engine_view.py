@@ -76,12 +76,18 @@ class EngineView:
         )
         return window if window is not None and window >= 1 and drafts != 0 else None
 
-    def fixed_window(self, now: float) -> int | None:
-        """One verify window for all ranks; None while it is unknown or moves at run time."""
-        if self.fresh_facts(now).adaptive:
-            return None
-        windows = {self.window(reading, now) for reading in self.ranks(now).values()}
-        return windows.pop() if len(windows) == 1 else None
+    def is_adaptive(self, now: float) -> bool:
+        """True while the verify window moves at run time."""
+        return bool(self.fresh_facts(now).adaptive)
+
+    def widest_window(self, now: float) -> int | None:
+        """The verify window in force, the widest of the ranks; None while it is unknown."""
+        windows = [self.window(reading, now) for reading in self.ranks(now).values()]
+        return max((window for window in windows if window is not None), default=None)
+
+    def bound(self, reading: RankReading, now: float) -> int | None:
+        """The largest length that a report can tell; None while a moving window leaves it open."""
+        return None if self.is_adaptive(now) else self.window(reading, now)
 
     def report_passes(self, now: float) -> int:
         """Decode passes per batch report."""
@@ -110,7 +116,7 @@ class EngineView:
                     tokens=_tokens(reading, self.metrics),
                     decode_passes=_decode_passes(reading),
                     length=reading.length,
-                    window=self.window(reading, now),
+                    window=self.bound(reading, now),
                     cap=reading.cap_length,
                     enabled=self.fresh_facts(now).speculates,
                     prefill_only=self.role(now) == Role.PREFILL,

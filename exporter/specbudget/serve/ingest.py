@@ -12,11 +12,17 @@ import numpy as np
 from specbudget.catalog.series import RECORDS, SOURCE_ERRORS
 from specbudget.catalog.sets import ErrorReason, RecordOutcome, Source
 from specbudget.domain.acceptance import Ints, is_possible
+from specbudget.domain.requests import RequestBatch
 from specbudget.errors import SourceError
 from specbudget.serve.desk import Desk
+from specbudget.serve.start_view import ReadAt
 from specbudget.sources.sglang.request_log import RecordColumns, decode_lines, to_batch
 from specbudget.sources.sglang.server_log import BatchReport, read_log
+from specbudget.sources.sglang.start_log import read_start_lines
 from specbudget.sources.tail import Chunk, Position, Tail
+
+LIVE_SECONDS = 10.0
+"""Lines that appeared within so long after the log was read to its end are read as they are written."""
 
 PUBLISH_BYTES = 16 << 20
 """While catching up, what was counted is published after this much."""
@@ -88,12 +94,31 @@ class RequestLoop(TailLoop):
         self._outcome(RecordOutcome.OK, columns.outcomes.ok)
         self._outcome(RecordOutcome.SKIPPED, columns.outcomes.skipped)
         self._outcome(RecordOutcome.MALFORMED, columns.outcomes.malformed)
-        window, newest = self.desk.view.fixed_window(now), 0.0
+        view, newest = self.desk.view, 0.0
+        window, adaptive = view.widest_window(now), view.is_adaptive(now)
         for part in columns.parts(BATCH_RECORDS):
-            batch = to_batch(part, profiles=self._profiles(part, now), modified=chunk.modified, engine_window=window)
+            batch = to_batch(
+                part,
+                profiles=self._profiles(part, now),
+                modified=chunk.modified,
+                engine_window=window,
+                adaptive=adaptive,
+            )
             self.desk.book.count_requests(batch, now)
+            self._note_answer(part, batch)
             newest = max(newest, float(batch.finished_at.max()))
         return newest
+
+    def _note_answer(self, columns: RecordColumns, batch: RequestBatch) -> None:
+        """Tells the start-up watch of the first request that was answered, while it waits for one."""
+        starts = self.desk.starts
+        if not starts.wants_answers:
+            return
+        answered = np.flatnonzero(~batch.aborted & (batch.output_tokens > 0))
+        if len(answered):
+            first = int(answered[np.argmin(batch.finished_at[answered])])
+            latency = columns.records[first].e2e_latency
+            starts.see_record(float(batch.finished_at[first]), latency, time.monotonic())
 
     def _by_adapter(self) -> bool:
         line = self.desk.loaded.budget.budget.acceptance
@@ -111,17 +136,45 @@ class RequestLoop(TailLoop):
 
 
 class ServerLogLoop(TailLoop):
-    """SGLang's server log: the source of batch reports."""
+    """SGLang's server log: the source of batch reports and of start-ups."""
+
+    _read_to_end_at: float | None = None
 
     def count(self, chunk: Chunk, now: float) -> float:
         """Counts the batch reports of a chunk."""
-        found = read_log(chunk.data[: chunk.end])
+        lines = chunk.data[: chunk.end]
+        self._note_start(lines, chunk.modified, now)
+        found = read_log(lines)
         self._outcome(RecordOutcome.OK, len(found.reports))
         self._outcome(RecordOutcome.SKIPPED, found.other_lines)
         self._outcome(RecordOutcome.MALFORMED, found.malformed)
         for report in found.reports:
             self._count_report(report, min(report.at, now), now)
         return max((min(report.at, now) for report in found.reports), default=0.0)
+
+    def _refresh(self) -> SourceError | None:
+        before = self.tail.backlog_bytes()
+        problem = super()._refresh()
+        if self.tail.backlog_bytes() > before:
+            self.desk.starts.see_growth(time.monotonic())
+        return problem
+
+    async def read(self) -> None:
+        """Counts everything that is complete now; raises SourceError when the path cannot be read."""
+        await super().read()
+        self._read_to_end_at = time.monotonic()
+
+    def _note_start(self, lines: bytes, modified: float, now: float) -> None:
+        """Gives the start-up lines among `lines` to the start-up watch."""
+        starts, monotonic = self.desk.starts, time.monotonic()
+        live = self._read_to_end_at is not None and monotonic - self._read_to_end_at < LIVE_SECONDS
+        read = ReadAt(epoch=now, monotonic=monotonic, live=live, quiet=0.0 if live else max(0.0, now - modified))
+        events = read_start_lines(lines, answers=starts.wants_answers).events
+        if events:
+            before = starts.attempts
+            starts.see(events, read)
+            if starts.attempts > before and live:
+                self.desk.book.suspects.begin_life()
 
     def _count_report(self, report: BatchReport, at: float, now: float) -> None:
         # every tensor-parallel rank may log the same batch; the first one speaks for all
@@ -130,7 +183,7 @@ class ServerLogLoop(TailLoop):
         view = self.desk.view
         reading = view.ranks(now).get(report.rank)
         window = None if reading is None else view.window(reading, now)
-        if not is_possible(report.length, window):
+        if not is_possible(report.length, None if reading is None else view.bound(reading, now)):
             self.desk.ledger.add(SOURCE_ERRORS, (self.source, ErrorReason.OUT_OF_BOUNDS), 1)
             return
         steps = report.running * view.report_passes(now)

@@ -144,12 +144,12 @@ def acceptance_spendings(
     return found
 
 
-def staging_spendings(budget: Budget) -> list[Spending]:
-    """The start-up budget; no start was observed yet."""
+def staging_spendings(budget: Budget, cold_start: float | None) -> list[Spending]:
+    """The latest start against the start-up budget; one that is going on counts as far as it is."""
     line = budget.budget.staging
     if line is None or line.cold_start is None:
         return []
-    return [_spend(STAGING, "cold_start", None, line.cold_start, why="no start of the engine was observed")]
+    return [_spend(STAGING, "cold_start", cold_start, line.cold_start, why="no start of the engine was observed")]
 
 
 def codesign_spendings(verdict: PairVerdict | None) -> list[Spending]:

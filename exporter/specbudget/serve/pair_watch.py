@@ -85,6 +85,10 @@ class PairWatch:
             self._lock = loaded
             log.info("lock in force: file=%s", "none" if loaded is None else loaded.path)
 
+    def measured_lengths(self) -> dict[str, float]:
+        """Acceptance lengths that were measured when the pair was approved, by profile; empty without a lock."""
+        return {} if self._lock is None else {name: a.length for name, a in self._lock.lock.acceptance.items()}
+
     def verdict(self, facts: EngineFacts) -> PairVerdict | None:
         """The verdict with what the engine says of itself now; None where there is no second model."""
         inputs = (self.sides.get(Artifact.TARGET), self.sides.get(Artifact.DRAFTER), facts, self._lock)

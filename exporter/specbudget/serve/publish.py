@@ -66,12 +66,14 @@ class Publisher:
     def __init__(
         self,
         *,
+        settle: Callable[[], None],
         collect: Callable[[float], Iterable[Metric]],
         keep: Callable[[bool], dict[str, Any]],
         store: Store | None,
         saved: Callable[[bool], None],
     ) -> None:
-        self._collect, self._keep, self._store, self._saved = collect, keep, store, saved
+        self._settle, self._collect, self._keep = settle, collect, keep
+        self._store, self._saved = store, saved
         self._asked = asyncio.Event()
         self._windows_at = 0.0
         self._last_problem = ""
@@ -93,10 +95,11 @@ class Publisher:
             self._asked.clear()
 
     def publish(self, now: float, *, last: bool = False) -> None:
-        """Saves, then renders. `last`: the process ends, the windows are saved too."""
+        """Settles what is counted only now, saves, then renders. `last`: the process ends, the windows are saved too."""
         with_windows = last or now - self._windows_at >= WINDOWS_SECONDS
         if with_windows:
             self._windows_at = now
+        self._settle()
         if self._store is not None:
             try:
                 self._store.write(self._keep(with_windows))

@@ -41,7 +41,11 @@ class Sidecar:
         self._following: Following | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self.publisher = Publisher(
-            collect=lambda now: collect(self.desk, now), keep=self._keep, store=self._store, saved=self._saved
+            settle=self.desk.count_starts,
+            collect=lambda now: collect(self.desk, now),
+            keep=self._keep,
+            store=self._store,
+            saved=self._saved,
         )
         if self._store is not None:
             self._resume(self._store.read())
@@ -132,6 +136,7 @@ class Sidecar:
             "identity": self._identity(),
             "ledger": self.desk.ledger.dump(),
             "engine_counters": self.desk.engine_counters.dump(),
+            "starts": self.desk.starts.dump(epoch=time.time(), monotonic=time.monotonic()),
             **{f"positions/{source}": positions for source, positions in self._positions.items()},
         }
         if with_windows:
@@ -151,6 +156,8 @@ class Sidecar:
             self.desk.engine_counters.load(
                 begun=counters["begun"], last={tuple(key): value for key, value in counters["last"]}
             )
+            if "starts" in kept:
+                self.desk.starts.load(kept["starts"], epoch=time.time(), monotonic=time.monotonic())
             if "windows" in kept:
                 self.desk.book.load(kept["windows"])
 

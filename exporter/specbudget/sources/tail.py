@@ -59,13 +59,14 @@ class Chunk:
 class _Open:
     """A file of the present listing, or one that left it.
 
-    `held` counts the looks at which it was found to be the copy of a file that is read itself.
+    `held` counts the looks at which it was found to be the copy of `source`, which is read itself.
     """
 
     fd: int
     position: Position
     listed: bool = True
     held: int = 0
+    source: Position | None = None
 
 
 @dataclass(slots=True)
@@ -214,6 +215,7 @@ class Tail:
             # few bytes may be alike by chance: if the other is not truncated by the next look, this is no copy
             few = source.is_short or size < HEAD_BYTES
             entry.held = 0 if entry.held and few else entry.held + 1
+            entry.source = source
         else:
             entry.held = 0
             entry.position.skipping = source.skipping and source.offset <= size
@@ -231,10 +233,10 @@ class Tail:
             if source is not None:
                 return begin_alike(entry.fd, source.fd, min(size, other.offset))
             return bool(head) and not other.is_short and (size < other.offset or other.is_within(entry.fd, size))
-        sure = other.is_detached or entry.held > 0
+        seen = entry.held > 0 and entry.source is other
         if size < other.offset:
-            return sure and bool(head) and not other.is_short
-        return (sure or not other.is_short) and other.is_within(entry.fd, size)
+            return seen or (other.is_detached and bool(head) and not other.is_short)
+        return (seen or other.is_detached or not other.is_short) and other.is_within(entry.fd, size)
 
     def _forget(self, passing: list[Position]) -> None:
         """Drops detached positions of few bytes after a second look, unread gone files, and the oldest of too many."""

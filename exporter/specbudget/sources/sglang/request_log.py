@@ -25,6 +25,12 @@ from specbudget.sources.sglang.lenient_json import decode_leniently
 START_MARK = b'{"request_parameters": "'
 """Starts a record. Inside a JSON string its quotes would be escaped, so a match is always a start."""
 
+RID_START = START_MARK + b'{\\"rid\\": \\"'
+"""Starts a record of which the request's id is the first parameter, as SGLang writes it."""
+
+ID_BYTES = 16
+"""So much of an id at both ends of a line shows that the line holds one record."""
+
 TAIL_MARK = b'", "id": '
 """Ends the string of the user's text and starts the tail; by its quotes never inside a string."""
 
@@ -51,6 +57,9 @@ class _Record(msgspec.Struct, gc=False):
     spec_num_proposed_drafts: _Count | None = None
     spec_correct_drafts_histogram: _Histogram | None = None
     spec_cap_lens_histogram: _Histogram | None = None
+    prompt_tokens: _Count | None = None
+    cached_tokens: _Count | None = None
+    e2e_latency: float | None = None
     request_finished_ts: float | None = None
     response_sent_to_client_ts: float | None = None
 
@@ -105,11 +114,13 @@ def decode_lines(data: bytes, end: int | None = None, *, with_adapters: bool = F
         if stop < 0:
             stop = end
         following = stop + 1
-        glued = data.find(START_MARK, start + 1, stop)
-        if glued >= 0:
-            stop = following = glued
         record: _Record | None = None
         mark = data.rfind(TAIL_MARK, start, stop) if data.startswith(START_MARK, start) else -1
+        if not _is_one(data, start, mark):
+            glued = data.find(START_MARK, start + 1, stop)
+            if glued >= 0:
+                stop = following = glued
+                mark = data.rfind(TAIL_MARK, start, stop) if mark >= 0 else -1
         if mark >= 0:
             try:
                 record = _decode(b"{" + data[mark + 3 : stop])
@@ -132,6 +143,16 @@ def decode_lines(data: bytes, end: int | None = None, *, with_adapters: bool = F
     return columns
 
 
+def _is_one(data: bytes, start: int, mark: int) -> bool:
+    """True when the line surely holds one record: the id behind the prompt is the id in front of it.
+
+    A torn record with another behind it on the same line has two. Looking for a second start costs a scan of the
+    whole prompt, so it is done only where this does not settle it.
+    """
+    first, last = start + len(RID_START), mark + len(TAIL_MARK) + 1
+    return mark >= 0 and data[first : first + ID_BYTES] == data[last : last + ID_BYTES]
+
+
 def _otherwise(data: bytes, start: int, mark: int, stop: int) -> _Record | None:
     """A record of another shape, or with what the engine's writer lets pass and JSON does not know."""
     record = decode_leniently(_decode, b"{" + data[mark + 3 : stop]) if mark >= 0 else None
@@ -143,25 +164,30 @@ def _otherwise(data: bytes, start: int, mark: int, stop: int) -> _Record | None:
 def _adapter(data: bytes, start: int, mark: int, stop: int) -> str | None:
     """The adapter that the request asked for; None without one, or when it cannot be read."""
     try:
-        if mark >= 0:
-            text = _decode_string(data[start + len(START_MARK) - 1 : mark + 1])
-        else:
-            text = _decode_with_parameters(data[start:stop]).request_parameters
-        parameters = text.encode()
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-        return None
-    found = decode_leniently(_decode_parameters, parameters)
+        text = _decode_string(data[start + len(START_MARK) - 1 : mark + 1]) if mark >= 0 else None
+    except msgspec.DecodeError:
+        text = None  # the mark was that of a nested key
+    if text is None:
+        whole = decode_leniently(_decode_with_parameters, data[start:stop])
+        text = "" if whole is None else whole.request_parameters
+    found = decode_leniently(_decode_parameters, text.encode(errors="replace"))
     return None if found is None else found.lora_path
 
 
 def to_batch(
-    columns: RecordColumns, *, profiles: Ints | int, modified: float, engine_window: int | None
+    columns: RecordColumns,
+    *,
+    profiles: Ints | int,
+    modified: float,
+    engine_window: int | None,
+    adaptive: bool = False,
 ) -> RequestBatch:
     """Columns of the decoded records.
 
     `profiles` is the profile index of each record, or one for all. `modified` stands in for the finish time that
-    records lack without --enable-metrics. `engine_window` is the engine's fixed verify window; None where it moves
-    or is unknown, then a record's own counts give it: proposed = steps × (window − 1).
+    records lack without --enable-metrics. `engine_window` is the engine's verify window now; None where it is
+    unknown, then a record's own counts give it: proposed = steps × (window − 1). With an `adaptive` window neither
+    holds for the whole of a request: the record computes with the window of the launch, and nothing bounds a step.
     """
     records = columns.records
     n = len(records)
@@ -171,8 +197,8 @@ def to_batch(
         return np.array([UNKNOWN if value is None else value for value in values], dtype=np.int64)
 
     steps, proposed = column("spec_verify_ct"), column("spec_num_proposed_drafts")
-    if engine_window is not None:
-        window = np.full(n, engine_window, dtype=np.int64)
+    if engine_window is not None or adaptive:
+        window = np.full(n, UNKNOWN if engine_window is None else engine_window, dtype=np.int64)
     else:
         window = np.where((steps > 0) & (proposed >= 0), proposed // np.maximum(steps, 1) + 1, UNKNOWN)
     return RequestBatch(
@@ -180,11 +206,14 @@ def to_batch(
             [r.request_finished_ts or r.response_sent_to_client_ts or modified for r in records], dtype=np.float64
         ),
         output_tokens=column("completion_tokens"),
+        prompt_tokens=column("prompt_tokens"),
+        cached_tokens=column("cached_tokens"),
         aborted=np.array([r.finish_reason is None or r.finish_reason.type == "abort" for r in records], dtype=np.bool_),
         steps=steps,
         accepted=column("spec_num_correct_drafts"),
         proposed=_proposed_as_scheduled(records, proposed),
         window=window,
+        bound=np.full(n, UNKNOWN, dtype=np.int64) if adaptive else window,
         rank=np.maximum(column("dp_rank"), 0),
         profile=np.broadcast_to(np.asarray(profiles, dtype=np.int64), (n,)).copy(),
         histogram=_matrix([r.spec_correct_drafts_histogram for r in records]),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 PREFIX = re.compile(rb"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d{1,6})?((?: [A-Z_]{1,12}\d{1,5}){0,6})\] ")
 """`[2026-03-10 08:00:00 DP1 TP1] `: time of the host's zone, then ranks, each only where there is more than one."""
@@ -70,7 +71,7 @@ def _report(prefix: re.Match[bytes], text: bytes) -> BatchReport | None:
             pairs[key.strip().lstrip(b"#")] = value.strip().rstrip(b",")
     ranks = {letters: int(digits) for letters, digits in re.findall(rb"([A-Z_]+)(\d+)", prefix[2])}
     try:
-        at = time.mktime(time.strptime(prefix[1].decode(), "%Y-%m-%d %H:%M:%S"))
+        at = _epoch(prefix[1])
         length, running = (float(pairs[key]) if key in pairs else None for key in (b"accept len", b"running-req"))
     except (ValueError, OverflowError):
         return None
@@ -80,3 +81,9 @@ def _report(prefix: re.Match[bytes], text: bytes) -> BatchReport | None:
     return BatchReport(
         at=at, rank=str(ranks.get(b"DP", 0)), tensor_rank=ranks.get(b"TP", 0), length=length, running=running
     )
+
+
+@lru_cache(maxsize=64)
+def _epoch(text: bytes) -> float:
+    """Seconds since the epoch of a log time, by the host's zone; many lines share one."""
+    return time.mktime(time.strptime(text.decode(), "%Y-%m-%d %H:%M:%S"))
