@@ -13,7 +13,7 @@ from rich.text import Text
 from specbudget.catalog import series
 from specbudget.demo.readings import LineRow, Reading, fetch, line_rows
 from specbudget.demo.tree import Tree
-from specbudget.demo.wording import bar, budget_text, sentence
+from specbudget.demo.wording import bar, budget_text, legend, sentence, timeline
 
 REFRESH_SECONDS = 1.0
 PLAIN_SECONDS = 5.0
@@ -60,8 +60,26 @@ def screen(tree: Tree, scenario: str, reading: Reading | None, trace: list[float
     for row in line_rows(reading):
         rows.extend(_line(row, reading))
     return Group(
-        head, Text(), *rows, Text(), _trace(reading, trace), Text(_requests(reading)), Text("Ctrl-C ends it", "dim")
+        head,
+        Text(),
+        *rows,
+        Text(),
+        *_start_up(reading),
+        _trace(reading, trace),
+        Text(_requests(reading)),
+        Text("Ctrl-C ends it", "dim"),
     )
+
+
+def _start_up(reading: Reading) -> list[RenderableType]:
+    """The latest start as a timeline by artifact."""
+    rows = timeline(reading)
+    if not rows:
+        return []
+    total = reading.largest(series.COLD_START)
+    taken = "" if total is None else f", {total:.1f} s"
+    head = Text(f"start-up{taken}: {legend()}", "dim")
+    return [head, *(Text.assemble((f"{artifact:>27}  ", "dim"), (cells, "magenta")) for artifact, cells in rows)]
 
 
 def _line(row: LineRow, reading: Reading) -> list[RenderableType]:

@@ -61,6 +61,10 @@ def sentence(row: LineRow, reading: Reading) -> str:
             return _kv(reading)
         case "acceptance":
             return _acceptance(reading)
+        case "staging":
+            return _staging(reading)
+        case "codesign":
+            return _codesign(reading)
         case _:
             return "budgeted, and not known yet" if row.state == "unknown" else ""
 
@@ -95,3 +99,63 @@ def _acceptance(reading: Reading) -> str:
     said = [f"{name} {value:.2f}" for name, value in (("request", length), ("batch", batch)) if value is not None]
     text = f"last minute {', '.join(said)}" if said else "no verify step in the last minute"
     return f"{text}{'' if window is None else f' of at most {window:.0f}'}; speculation {state}"
+
+
+def _staging(reading: Reading) -> str:
+    told = [
+        f"{name} {seconds:.1f} s"
+        for name in ("target", "drafter")
+        if (seconds := reading.value(series.STARTUP_STAGE_DURATION, artifact=name, stage="load")) is not None
+    ]
+    info = dict(next(iter(reading.all(series.STAGING_INFO)), frozenset()))
+    if not told and not info:
+        return ""
+    mode = f"{info['mode']}, warm-up {info['warmup']}" if info else ""
+    return "; ".join(part for part in (f"load {', '.join(told)}" if told else "", mode) if part)
+
+
+def _codesign(reading: Reading) -> str:
+    counts = {dict(key)["result"]: value for key, value in reading.all(series.CODESIGN_CHECKS).items()}
+    if not counts:
+        return ""
+    told = ", ".join(f"{count:.0f} {result}" for result, count in counts.items() if count)
+    broken = sorted(
+        dict(key)["check"] for key in reading.all(series.CODESIGN_CHECK) if dict(key)["result"] in ("fail", "warn")
+    )
+    return f"rules: {told}{': ' + ', '.join(broken) if broken else ''}"
+
+
+STAGE_LETTERS = {"prefetch": "p", "load": "L", "post_load": "-", "kv_alloc": "K", "graph_capture": "G", "warmup": "W"}
+
+
+def timeline(reading: Reading, cells: int = 60) -> list[tuple[str, str]]:
+    """The latest start as one row of letters per artifact, from process start to the first generation or now.
+
+    Empty where no start is known. A stage of no length still shows one letter.
+    """
+    offsets = {(dict(k)["artifact"], dict(k)["stage"]): v for k, v in reading.all(series.STARTUP_STAGE_OFFSET).items()}
+    lasting = {
+        (dict(k)["artifact"], dict(k)["stage"]): v for k, v in reading.all(series.STARTUP_STAGE_DURATION).items()
+    }
+    ends = [offset + lasting.get(key, 0.0) for key, offset in offsets.items()]
+    whole = max(ends, default=0.0)
+    if whole <= 0:
+        return []
+    rows = []
+    for artifact in ("target", "drafter", "both"):
+        row = [" "] * cells
+        for (owner, stage), offset in sorted(offsets.items(), key=lambda item: item[1]):
+            letter = STAGE_LETTERS.get(stage)
+            if owner != artifact or letter is None:
+                continue
+            first = min(cells - 1, int(offset / whole * cells))
+            last = max(first + 1, min(cells, round((offset + lasting.get((owner, stage), 0.0)) / whole * cells)))
+            row[first:last] = letter * (last - first)
+        if any(cell != " " for cell in row):
+            rows.append((artifact, "".join(row)))
+    return rows
+
+
+def legend() -> str:
+    """What the letters of a timeline stand for."""
+    return ", ".join(f"{letter} {stage.replace('_', ' ')}" for stage, letter in STAGE_LETTERS.items())

@@ -95,7 +95,7 @@ class Publisher:
             self._asked.clear()
 
     def publish(self, now: float, *, last: bool = False) -> None:
-        """Settles what is counted only now, saves, then renders. `last`: the process ends, the windows are saved too."""
+        """Settles what is counted only now, saves, then renders. `last`: the process ends, windows are saved too."""
         with_windows = last or now - self._windows_at >= WINDOWS_SECONDS
         if with_windows:
             self._windows_at = now
