@@ -17,6 +17,8 @@ def one(**changes: Any) -> RequestBatch:
     values: dict[str, Any] = {
         "finished_at": 0.0,
         "output_tokens": 100,
+        "prompt_tokens": 600,
+        "cached_tokens": 0,
         "aborted": False,
         "steps": 30,
         "accepted": 60,
@@ -27,6 +29,7 @@ def one(**changes: Any) -> RequestBatch:
         "histogram": [5, 5, 10, 5, 5],
     } | changes
     histogram = values.pop("histogram")
+    values.setdefault("bound", values["window"])
     return RequestBatch(
         histogram=np.array([histogram], dtype=np.int64), **{k: np.array([v]) for k, v in values.items()}
     )
@@ -117,11 +120,14 @@ def test_an_empty_batch_is_judged_without_complaint() -> None:
     batch = RequestBatch(
         finished_at=empty.astype(np.float64),
         output_tokens=empty,
+        prompt_tokens=empty,
+        cached_tokens=empty,
         aborted=empty.astype(np.bool_),
         steps=empty,
         accepted=empty,
         proposed=empty,
         window=empty,
+        bound=empty,
         rank=empty,
         profile=empty,
         histogram=empty.reshape(0, 0),

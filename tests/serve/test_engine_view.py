@@ -292,15 +292,18 @@ async def test_nothing_that_is_not_finite_reaches_the_page(make: Callable[..., P
 
 
 async def test_the_window_follows_an_adaptive_drafter(make: Callable[..., PolledDesk]) -> None:
-    """1, 3 and 7 steps are windows of 2, 4 and 8; what moves at run time is no fixed window for finished requests."""
+    """1, 3 and 7 steps are windows of 2, 4 and 8; a window that moves at run time bounds no finished step."""
     polled = make()
     for steps in (1, 3, 7):
         page = await polled.see(body(f"adaptive_window/steps{steps}.prom"), after=5)
         assert page.value("acceptance_window_length", rank="0") == steps + 1
-        assert polled.desk.view.fixed_window(polled.now) == steps + 1
+        assert polled.desk.view.widest_window(polled.now) == steps + 1
+        reading = polled.desk.view.ranks(polled.now)["0"]
+        assert polled.desk.view.bound(reading, polled.now) == steps + 1
     polled.engine.answers["/server_info"] = Answer(b'{"speculative_adaptive": true, "speculative_algorithm": "EAGLE"}')
     await polled.poll(Source.SERVER_INFO)
-    assert polled.desk.view.fixed_window(polled.now) is None
+    assert polled.desk.view.is_adaptive(polled.now)
+    assert polled.desk.view.bound(polled.desk.view.ranks(polled.now)["0"], polled.now) is None
     assert polled.page().value("acceptance_window_length", rank="0") == 8
 
 

@@ -8,7 +8,9 @@ import pytest
 
 from specbudget.budget.model import Budget
 from specbudget.catalog.sets import Scope
+from specbudget.domain.codesign import CheckResult, Finding
 from specbudget.domain.line_state import LineState, Spending, line_state
+from specbudget.domain.pair_change import Change, ModelChange, PairChange, RecheckPlan
 from specbudget.serve.acceptance_book import AcceptanceBook
 from specbudget.serve.kv_figures import KvFigures, PoolFigures
 from specbudget.serve.ledger import Ledger
@@ -19,6 +21,7 @@ from specbudget.serve.lines import (
     kv_spendings,
     staging_spendings,
 )
+from specbudget.serve.pair_watch import PairVerdict
 from specbudget.serve.slo_policy import slo_policy
 
 GIB = 1 << 30
@@ -71,7 +74,7 @@ def test_what_is_not_budgeted_is_not_spent() -> None:
     assert artifact_spendings(empty, {"target": 1}) == []
     assert kv_spendings(empty, KvFigures()) == []
     assert acceptance_spendings(empty, book, scope=Scope.BATCH, break_even=2.0, now=NOW) == []
-    assert staging_spendings(empty) == []
+    assert staging_spendings(empty, None) == []
     assert by_budget(artifact_spendings(budget(artifacts={"image": "1GiB"}), {})) == {"image": None}
 
 
@@ -209,10 +212,41 @@ def test_break_even_without_a_known_batch_is_unknown() -> None:
     assert line_state([spendings["break_even"]]) is LineState.UNKNOWN
 
 
-def test_staging_and_codesign_are_unknown_until_something_judges_them() -> None:
-    """Budgeted and not computable: unknown, never ok."""
+def test_a_cold_start_is_unknown_until_a_start_was_seen() -> None:
+    """Budgeted and not computable: unknown, never ok; a start that is going on counts as far as it is."""
     made = budget(staging={"cold_start": "90s"})
-    assert [(s.budget, s.spent, s.limit) for s in staging_spendings(made)] == [("cold_start", None, 90.0)]
-    assert line_state(staging_spendings(made)) is LineState.UNKNOWN
-    assert line_state(codesign_spendings(made)) is LineState.UNKNOWN
-    assert codesign_spendings(budget(drafter=False)) == []
+    assert [(s.budget, s.spent, s.limit) for s in staging_spendings(made, None)] == [("cold_start", None, 90.0)]
+    assert line_state(staging_spendings(made, None)) is LineState.UNKNOWN
+    assert line_state(staging_spendings(made, 60.0)) is LineState.OK
+    assert line_state(staging_spendings(made, 100.0)) is LineState.BREACH
+
+
+def verdict(*results: CheckResult, due: bool = False) -> PairVerdict:
+    """Rules with these results; every unknown one is required."""
+    same = ModelChange(change=Change.SAME)
+    return PairVerdict(
+        findings=tuple(
+            Finding(id=f"codesign.r{i}", result=r, required=True, message="") for i, r in enumerate(results)
+        ),
+        change=PairChange(target=same, drafter=same),
+        due={RecheckPlan.KV: due},
+    )
+
+
+@pytest.mark.parametrize(
+    ("judged", "ratio", "state"),
+    [
+        (verdict(CheckResult.PASS), 0.0, LineState.OK),
+        (verdict(CheckResult.PASS, CheckResult.WARN), 1.0, LineState.AT_RISK),
+        (verdict(CheckResult.PASS, due=True), 1.0, LineState.AT_RISK),
+        (verdict(CheckResult.WARN, CheckResult.FAIL), 2.0, LineState.BREACH),
+        (verdict(CheckResult.PASS, CheckResult.UNKNOWN), None, LineState.UNKNOWN),
+    ],
+    ids=["fits", "warning", "recheck due", "unfit", "fact missing"],
+)
+def test_the_pair_breaches_when_a_rule_fails(judged: PairVerdict, ratio: float | None, state: LineState) -> None:
+    """Any failing rule makes the ratio 2; a warning or a recheck that is due puts the line at risk."""
+    (spending,) = codesign_spendings(judged)
+    assert spending.used_ratio == ratio
+    assert line_state([spending]) is state
+    assert codesign_spendings(None) == []

@@ -52,7 +52,9 @@ async def test_healthy_and_ready_and_the_landing_page(tmp_path: Path) -> None:
 
 async def test_not_ready_before_anything_is_rendered() -> None:
     """A page without a byte would be read as an engine without series, so readiness waits for the first rendering."""
-    publisher = Publisher(collect=lambda _: [], keep=lambda _: {}, store=None, saved=lambda _: None)
+    publisher = Publisher(
+        settle=lambda _: None, collect=lambda _: [], keep=lambda _: {}, store=None, saved=lambda _: None
+    )
     runner, port = await listen(make_app(publisher=publisher, service=lambda: "<b>", reload=list), "127.0.0.1", 0)
     try:
         async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client:
@@ -119,7 +121,9 @@ async def test_what_two_read_at_once_is_one_rendering(tmp_path: Path) -> None:
 
 async def test_a_taken_port_is_an_error(tmp_path: Path) -> None:
     """The second sidecar on a port says so instead of serving nothing."""
-    publisher = Publisher(collect=lambda _: [], keep=lambda _: {}, store=None, saved=lambda _: None)
+    publisher = Publisher(
+        settle=lambda _: None, collect=lambda _: [], keep=lambda _: {}, store=None, saved=lambda _: None
+    )
     app = make_app(publisher=publisher, service=lambda: "chat", reload=list)
     runner, port = await listen(app, "127.0.0.1", 0)
     try:

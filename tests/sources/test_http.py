@@ -128,21 +128,21 @@ async def test_a_body_beyond_the_limit_is_not_read_to_its_end(
 async def test_a_packed_body_that_is_damaged_is_a_failed_reading(engine: ScriptedEngine) -> None:
     """What cannot be unpacked is one failed reading, not a fault of ours."""
     engine.answers["/metrics"] = Answer(b"not gzip at all", headers={"Content-Encoding": "gzip"})
-    assert (await failure(engine.url, "/metrics")).reason == ErrorReason.REFUSED
+    assert (await failure(engine.url, "/metrics")).reason == ErrorReason.MALFORMED
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "reason"),
     [
-        b"",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort",
-        b"\x16\x03\x01 what\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\n",
+        (b"", ErrorReason.REFUSED),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", ErrorReason.MALFORMED),
+        (b"\x16\x03\x01 what\r\n\r\n", ErrorReason.MALFORMED),
+        (b"HTTP/1.1 200 OK\r\n", ErrorReason.REFUSED),
     ],
     ids=["nothing", "half of the body", "no HTTP", "half of the head"],
 )
-async def test_a_connection_that_breaks_is_a_failed_reading(answer: bytes) -> None:
-    """An engine that dies while it answers is refused once; the half of a body is never taken for a whole."""
+async def test_a_connection_that_breaks_is_a_failed_reading(answer: bytes, reason: ErrorReason) -> None:
+    """An engine that dies before it answers is refused; the half of a body is never taken for a whole."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -152,7 +152,7 @@ async def test_a_connection_that_breaks_is_a_failed_reading(answer: bytes) -> No
     server = await asyncio.start_server(handle, "127.0.0.1", 0)
     async with server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        assert (await failure(url, "/metrics")).reason == ErrorReason.REFUSED
+        assert (await failure(url, "/metrics")).reason == reason
 
 
 @pytest.mark.parametrize("content", [KEY, f"{KEY}\n", f"{KEY}\r\n", f"\n {KEY} \r\n\r\n"])

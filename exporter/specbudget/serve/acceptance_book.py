@@ -24,7 +24,7 @@ RECENT_SECONDS = 3600.0
 MAX_POSITIONS = 31
 """Draft positions that are kept apart; further ones would cost series and tell nothing."""
 
-MAX_PAIRS = 48
+MAX_PAIRS = 36
 """Pairs of rank and profile that steps and tokens are kept apart by; profiles beyond count as `other` there."""
 
 OTHER = "other"

@@ -24,12 +24,14 @@ log = logging.getLogger(__name__)
 class PairVerdict:
     """What the rules say of the pair, and what changed since it was approved or first seen.
 
-    `due` is empty without a lock: nobody approved anything that could be out of date.
+    `due` is empty without a lock: nobody approved anything that could be out of date. Not `complete`: a configured
+    checkpoint was not read yet, so nothing is judged.
     """
 
     findings: tuple[Finding, ...]
     change: PairChange
     due: Mapping[RecheckPlan, bool]
+    complete: bool = True
 
     @property
     def failing(self) -> int:
@@ -39,7 +41,7 @@ class PairVerdict:
     @property
     def ratio(self) -> float | None:
         """The used ratio of the budget `pair`; None when a required fact is missing."""
-        return pair_ratio(self.findings, recheck_due=any(self.due.values()))
+        return pair_ratio(self.findings, recheck_due=any(self.due.values())) if self.complete else None
 
     def counts(self) -> Mapping[CheckResult, int]:
         """Rules by result."""
@@ -100,6 +102,10 @@ class PairWatch:
         if self.budget.drafter.path is None and not facts.speculates and self.budget.drafter.algorithm is None:
             return None
         target, drafter = self.sides.get(Artifact.TARGET), self.sides.get(Artifact.DRAFTER)
+        paths = {Artifact.TARGET: self.budget.target.path, Artifact.DRAFTER: self.budget.drafter.path}
+        if any(path is not None and artifact not in self.sides for artifact, path in paths.items()):
+            change = self._change(target, drafter)
+            return PairVerdict(findings=(), change=change, due={}, complete=False)
         engine = engine_setup(self.budget, facts, facts.flags)
         pair = pair_facts(target, drafter, engine=engine, budgeted=self.budget.drafter.algorithm)
         if pair is None:

@@ -66,7 +66,7 @@ class Publisher:
     def __init__(
         self,
         *,
-        settle: Callable[[], None],
+        settle: Callable[[float], None],
         collect: Callable[[float], Iterable[Metric]],
         keep: Callable[[bool], dict[str, Any]],
         store: Store | None,
@@ -99,7 +99,7 @@ class Publisher:
         with_windows = last or now - self._windows_at >= WINDOWS_SECONDS
         if with_windows:
             self._windows_at = now
-        self._settle()
+        self._settle(now)
         if self._store is not None:
             try:
                 self._store.write(self._keep(with_windows))

@@ -41,7 +41,7 @@ class Sidecar:
         self._following: Following | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self.publisher = Publisher(
-            settle=self.desk.count_starts,
+            settle=lambda _: self.desk.count_starts(),
             collect=lambda now: collect(self.desk, now),
             keep=self._keep,
             store=self._store,
