@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 
 from specbudget.budget.model import Budget
 from specbudget.catalog.sets import Role, Source
+from specbudget.domain.codesign.launch import launch_words
 from specbudget.domain.drafter import DraftAlgorithm, parse_algorithm, verify_window
 from specbudget.domain.observation import EngineFacts, EngineReading, RankReading
 from specbudget.domain.speculation import SpeculationReading, SpeculationState, SpeculationWatch
 from specbudget.serve.health import SourceHealth
+
+ADAPTIVE_FLAG = "--speculative-adaptive"
 
 DEFAULT_REPORT_PASSES = 40
 """SGLang's --decode-log-interval unless /server_info says otherwise."""
@@ -77,8 +80,9 @@ class EngineView:
         return window if window is not None and window >= 1 and drafts != 0 else None
 
     def is_adaptive(self, now: float) -> bool:
-        """True while the verify window moves at run time."""
-        return bool(self.fresh_facts(now).adaptive)
+        """True while the verify window moves at run time; before the engine says so, as it was to be launched."""
+        told = self.fresh_facts(now).adaptive
+        return ADAPTIVE_FLAG in launch_words(self.budget.engine.args or "") if told is None else told
 
     def widest_window(self, now: float) -> int | None:
         """The verify window in force, the widest of the ranks; None while it is unknown."""

@@ -173,7 +173,7 @@ class ServerLogLoop(TailLoop):
         if events:
             before = starts.attempts
             starts.see(events, read)
-            if starts.attempts > before and live:
+            if starts.attempts > before:
                 self.desk.book.suspects.begin_life()
 
     def _count_report(self, report: BatchReport, at: float, now: float) -> None:

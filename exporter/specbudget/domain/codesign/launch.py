@@ -68,7 +68,7 @@ def read_launch_args(args: str | Sequence[str]) -> EngineFlags:
     A value that is no number where one belongs leaves its flag unknown. Text with an open quote is split at spaces.
     """
     values: dict[str, str | int | bool] = {}
-    words = _split(args) if isinstance(args, str) else [str(word) for word in args]
+    words = launch_words(args)
     for index, word in enumerate(words):
         if not word.startswith("--"):
             continue
@@ -90,8 +90,11 @@ def read_launch_args(args: str | Sequence[str]) -> EngineFlags:
     return EngineFlags(**values)  # type: ignore[arg-type]
 
 
-def _split(text: str) -> list[str]:
+def launch_words(args: str | Sequence[str]) -> list[str]:
+    """The words of launch arguments; text with an open quote is split at spaces."""
+    if not isinstance(args, str):
+        return [str(word) for word in args]
     try:
-        return shlex.split(text)
+        return shlex.split(args)
     except ValueError:
-        return text.split()
+        return args.split()
