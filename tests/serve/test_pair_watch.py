@@ -1,0 +1,147 @@
+"""The pair on disk: judged, held against the lock, and watched for change."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from specbudget.budget.lock import Lock, LockedAcceptance, lock_path, write_lock
+from specbudget.budget.model import Budget
+from specbudget.catalog.sets import Artifact
+from specbudget.domain.codesign import CheckResult
+from specbudget.domain.observation import EngineFacts
+from specbudget.domain.pair_change import Change, RecheckPlan
+from specbudget.serve.pair_watch import PairWatch
+from specbudget.simulate.checkpoint import write_drafter, write_target
+from specbudget.sources.checkpoint import read_checkpoint
+from specbudget.sources.pair_side import locked_model, read_side
+
+FACTS = EngineFacts(version="0.5.23", algorithm="DSPARK", speculates=True, num_steps=1, num_draft_tokens=9)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with target/ and drafter/ of the stand-in."""
+    folder = tmp_path_factory.mktemp("models")
+    write_target(folder / "target")
+    write_drafter(folder / "drafter")
+    return folder
+
+
+def watch(folder: Path, models: Path) -> PairWatch:
+    """A watch on the pair with a budget in `folder`."""
+    budget = Budget.model_validate(
+        {
+            "service": "chat",
+            "target": {"path": str(models / "target")},
+            "drafter": {"path": str(models / "drafter"), "algorithm": "dspark"},
+            "engine": {"version": "0.5.23"},
+        }
+    )
+    return PairWatch(budget, folder / "budget.yaml")
+
+
+def see(pairs: PairWatch, models: Path) -> None:
+    """Reads both sides as they are now."""
+    for artifact in Artifact:
+        pairs.saw(artifact, read_side(read_checkpoint(models / artifact)))
+
+
+def approve(pairs: PairWatch) -> None:
+    """Writes the lock of the pair as it was read."""
+    target, drafter = (locked_model(pairs.sides[a], kv_bytes_per_token=None) for a in Artifact)
+    assert target is not None
+    write_lock(
+        lock_path(pairs.budget_file),
+        Lock(
+            lock=1,
+            service="chat",
+            approved_at="2026-01-31T12:00:00Z",
+            target=target,
+            drafter=drafter,
+            acceptance={"default": LockedAcceptance(length=4.6, verify_steps=10_000)},
+        ),
+    )
+
+
+def test_before_both_sides_are_read_nothing_is_judged(tmp_path: Path, models: Path) -> None:
+    """Unknown, neither fit nor unfit."""
+    verdict = watch(tmp_path, models).verdict(FACTS)
+    assert verdict is not None
+    assert (verdict.ratio, verdict.findings) == (None, ())
+
+
+def test_a_pair_that_fits_passes(tmp_path: Path, models: Path) -> None:
+    """No failing rule, and without a lock nothing can be due."""
+    pairs = watch(tmp_path, models)
+    see(pairs, models)
+    verdict = pairs.verdict(FACTS)
+    assert verdict is not None
+    assert (verdict.ratio, verdict.failing, dict(verdict.due)) == (0.0, 0, {})
+    assert verdict.counts()[CheckResult.PASS] > 15
+
+
+def test_a_target_alone_is_no_pair(tmp_path: Path) -> None:
+    """Where nothing points to a second model there is nothing to judge."""
+    pairs = PairWatch(Budget.model_validate({"service": "a", "target": {"path": "t"}}), tmp_path / "budget.yaml")
+    assert pairs.verdict(EngineFacts(speculates=False)) is None
+
+
+def test_a_changed_drafter_is_told_against_the_lock(tmp_path: Path) -> None:
+    """The approved pair is not due; another drafter config makes the KV plan due, whoever reads it first."""
+    models = tmp_path / "models"
+    write_target(models / "target")
+    write_drafter(models / "drafter")
+    pairs = watch(tmp_path, models)
+    see(pairs, models)
+    approve(pairs)
+    pairs.read_lock()
+    verdict = pairs.verdict(FACTS)
+    assert verdict is not None
+    assert set(verdict.due.values()) == {False}
+    assert pairs.measured_lengths() == {"default": 4.6}
+    config = models / "drafter" / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"max_position_embeddings": 4096}))
+    later = watch(tmp_path, models)
+    later.read_lock()
+    see(later, models)
+    changed = later.verdict(FACTS)
+    assert changed is not None
+    assert changed.due[RecheckPlan.KV] is True
+    assert changed.change.drafter.change is Change.CHANGED
+    assert changed.ratio is not None
+    assert changed.ratio >= 1.0
+
+
+def test_without_a_lock_a_change_is_told_against_what_was_seen_first(tmp_path: Path) -> None:
+    """A swap under a running engine is seen; no plan is due, since nobody approved one."""
+    models = tmp_path / "models"
+    write_target(models / "target")
+    write_drafter(models / "drafter")
+    pairs = watch(tmp_path, models)
+    see(pairs, models)
+    write_drafter(models / "drafter", changes={"max_position_embeddings": 4096})
+    see(pairs, models)
+    verdict = pairs.verdict(FACTS)
+    assert verdict is not None
+    assert verdict.change.drafter.change is Change.CHANGED
+    assert dict(verdict.due) == {}
+
+
+def test_a_broken_lock_leaves_the_old_one_in_force(
+    tmp_path: Path, models: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One line per fault, once, with file and line; the approved lengths stay."""
+    pairs = watch(tmp_path, models)
+    see(pairs, models)
+    approve(pairs)
+    pairs.read_lock()
+    lock_path(pairs.budget_file).write_text("lock: 1\nservice: [\n")
+    with caplog.at_level(logging.ERROR):
+        pairs.read_lock()
+        pairs.read_lock()
+    assert len([r for r in caplog.records if "budget.lock:" in r.getMessage()]) == 1
+    assert pairs.measured_lengths() == {"default": 4.6}
