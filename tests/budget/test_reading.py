@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,13 @@ def test_a_huge_file_is_refused_without_parsing(tmp_path: Path) -> None:
     path = tmp_path / "budget.yaml"
     path.write_bytes(b"#" * (MAX_BYTES + 1))
     assert problems(path) == [" larger than 1 MiB: this is no budget"]
+
+
+def test_a_pipe_is_refused_without_waiting_for_a_writer(tmp_path: Path) -> None:
+    """Opening a FIFO would block until somebody writes."""
+    path = tmp_path / "budget.yaml"
+    os.mkfifo(path)
+    assert problems(path) == [" cannot be read: not a regular file"]
 
 
 def test_deep_nesting_ends_in_a_line(tmp_path: Path) -> None:

@@ -53,3 +53,11 @@ def test_the_worst_budget_decides_in_any_order(order: tuple[Spending, ...]) -> N
     assert line_state([*order, spent(101)]) is BREACH
     assert line_state([spent(101), *order]) is BREACH
     assert line_state([one for one in order if one.spent != 95]) is UNKNOWN
+
+
+def test_a_warning_puts_a_line_at_risk_and_hides_no_breach() -> None:
+    """Speculation that is off is trouble, whatever the lengths of the past say."""
+    fine = Spending(line="acceptance", budget="target_length", spent=1.0, limit=2.0)
+    over = Spending(line="acceptance", budget="target_length", spent=3.0, limit=2.0)
+    assert line_state([fine], warning=True) is LineState.AT_RISK
+    assert line_state([over], warning=True) is LineState.BREACH

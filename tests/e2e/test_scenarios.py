@@ -110,6 +110,7 @@ def test_speculation_that_is_off_is_said_and_excluded(tmp_path: Path) -> None:
             "requests without speculation",
             lambda r: (r.value(series.SLO_EXCLUDED, reason="no_speculation", profile="default") or 0) > 20,
         )
+        assert reading.state_of(series.LINE_STATE, line="acceptance") == "at_risk"
         bad = reading.value(series.SLO_EVENTS, sli="request", verdict="bad", profile="default")
         assert bad == 0.0
 

@@ -258,3 +258,23 @@ async def test_the_publisher_ends_when_it_is_cancelled_as_something_changes(
         running.cancel()
         await asyncio.sleep(0)
     assert ended
+
+
+def test_a_state_that_is_deleted_under_us_is_written_anew(tmp_path: Path) -> None:
+    """A write into a file that nobody can open again would be a save that is none."""
+    folder = tmp_path / "state"
+    store = Store(folder)
+    store.write({"a": 1, "b": 2})
+    shutil.rmtree(folder)
+    store.write({"b": 3})
+    store.close()
+    again = Store(folder)
+    assert again.read() == {"a": 1, "b": 3}
+    again.close()
+
+
+def test_a_file_in_the_place_of_the_folder_is_one_line(tmp_path: Path) -> None:
+    """The line says what is wrong with the path."""
+    (tmp_path / "state").write_text("")
+    with pytest.raises(StateError, match="--state is a file: give a folder"):
+        Store(tmp_path / "state")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import hashlib
+import os
 import re
+import stat
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +72,11 @@ def validated(model: type[Model], document: Document) -> Model:
 
 
 def _content(path: Path) -> bytes:
-    with path.open("rb") as file:
+    # not to wait for a writer where the path is a pipe
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
         return file.read(MAX_BYTES + 1)
 
 

@@ -10,7 +10,7 @@ import math
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal, Self
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
@@ -57,6 +57,14 @@ class Tls(Section):
         return self
 
 
+def _has_port(parts: SplitResult) -> bool:
+    """False for a port that is none; without one the scheme's holds."""
+    try:
+        return parts.port is None or parts.port > 0
+    except ValueError:
+        return False
+
+
 class Engine(Section):
     """The engine beside which the sidecar runs, and how it was started."""
 
@@ -77,7 +85,7 @@ class Engine(Section):
     @classmethod
     def _plain_url(cls, value: str) -> str:
         parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if parts.scheme not in ("http", "https") or not parts.hostname or not _has_port(parts):
             raise ValueError("write the engine's address as http://HOST:PORT or https://HOST:PORT")
         if parts.username or parts.password:
             raise ValueError("keep credentials out of the address: put the key in a file and name it api_key_file")

@@ -45,11 +45,11 @@ def bar(ratio: float | None) -> str:
 
 
 def budget_text(row: BudgetRow | None) -> str:
-    """`target_length 3.52 ≥ 2.60`, or what is not known."""
+    """`target_length 3.52, limit at least 2.60`, or what is not known."""
     if row is None:
         return "not budgeted"
-    sign = "≥" if row.budget.floor else "≤"
-    return f"{row.budget.id} {amount(row.spent, row)} {sign} {amount(row.limit, row)}"
+    bound = "at least" if row.budget.floor else "at most"
+    return f"{row.budget.id} {amount(row.spent, row)}, limit {bound} {amount(row.limit, row)}"
 
 
 def sentence(row: LineRow, reading: Reading) -> str:

@@ -55,9 +55,9 @@ class Spending:
         return math.inf if over > 0 else None
 
 
-def line_state(spendings: Iterable[Spending]) -> LineState:
-    """breach before at_risk before unknown before ok; a line without a budget is ok."""
-    state = LineState.OK
+def line_state(spendings: Iterable[Spending], *, warning: bool = False) -> LineState:
+    """breach before at_risk before unknown before ok; a line without a budget is ok, a warning puts it at risk."""
+    state = LineState.AT_RISK if warning else LineState.OK
     for spending in spendings:
         ratio = spending.used_ratio
         if ratio is None:

@@ -10,7 +10,7 @@ from prometheus_client.metrics_core import Metric
 
 from specbudget import __version__
 from specbudget.catalog import series
-from specbudget.catalog.lines import LINES
+from specbudget.catalog.lines import ACCEPTANCE, LINES
 from specbudget.catalog.sets import (
     LINE_STATES,
     ROLLING_WINDOWS,
@@ -38,7 +38,7 @@ def collect(desk: Desk, now: float) -> Iterator[Metric]:
     """All families as of `now` (seconds since the epoch)."""
     families = Families(desk.loaded.budget.service)
     figures = desk.kv(now)
-    _lines(families, desk.spendings(figures, now))
+    _lines(families, desk.spendings(figures, now), broken=desk.view.is_broken(now))
     _artifacts(families, desk, now)
     _kv(families, figures)
     _staging(families, desk, figures, now)
@@ -50,10 +50,12 @@ def collect(desk: Desk, now: float) -> Iterator[Metric]:
     return families.render_with(desk.ledger)
 
 
-def _lines(families: Families, spendings: list[Spending]) -> None:
+def _lines(families: Families, spendings: list[Spending], *, broken: bool) -> None:
+    """`broken`: speculation does not do what is paid for, whatever the lengths of the past say."""
     for line in LINES:
         own = [s for s in spendings if s.line == line.id]
-        families.state(series.LINE_STATE, (line.id,), LINE_STATES, line_state(own))
+        warning = line is ACCEPTANCE and bool(own) and broken
+        families.state(series.LINE_STATE, (line.id,), LINE_STATES, line_state(own, warning=warning))
         for spending in own:
             labels, unit = (line.id, spending.budget), line.budget(spending.budget).unit
             families.gauge(series.BUDGET_USED_RATIO, labels, spending.used_ratio)

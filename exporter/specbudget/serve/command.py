@@ -37,5 +37,11 @@ def run_serve(budget: Path, host: str, port: int, state: Path | None) -> int:
         asyncio.run(sidecar.serve(host, port, started=started))
     except OSError as error:
         raise StateError(f"--listen {host}:{port}: {error.strerror or error}") from error
-    log.info("ended: everything that was counted is saved" if state is not None else "ended")
+    match sidecar.desk.state_saved:
+        case None:
+            log.info("ended: nothing is kept without --state")
+        case True:
+            log.info("ended: everything that was counted is saved: state=%s", state)
+        case False:
+            log.warning("ended: what was counted last is not saved and will be counted again: state=%s", state)
     return 0

@@ -12,6 +12,8 @@ from specbudget.domain.observation import EngineFacts, EngineReading, RankReadin
 from specbudget.domain.speculation import SpeculationReading, SpeculationState, SpeculationWatch
 from specbudget.serve.health import SourceHealth
 
+BROKEN_STATES = (SpeculationState.OFF, SpeculationState.FROZEN, SpeculationState.INVALID)
+
 ADAPTIVE_FLAG = "--speculative-adaptive"
 
 DEFAULT_REPORT_PASSES = 40
@@ -102,6 +104,10 @@ class EngineView:
         if self.health[Source.METRICS].is_stale(now):
             return SpeculationState.NO_DATA
         return self._states.get(rank, SpeculationState.NO_DATA)
+
+    def is_broken(self, now: float) -> bool:
+        """True while speculation is off, frozen or says what cannot be on some rank."""
+        return any(self.state(rank, now) in BROKEN_STATES for rank in self.ranks(now))
 
     def watch(self, now: float) -> None:
         """Follows each rank's speculation after a reading of /metrics."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +32,9 @@ BATCH_RECORDS = 4096
 """Records that become columns at once: more than a chunk of real ones has."""
 
 
+log = logging.getLogger(__name__)
+
+
 class TailLoop:
     """One tailed source: lists, reads chunk by chunk, hands each to `count`, keeps lag and backlog."""
 
@@ -40,6 +44,7 @@ class TailLoop:
         self.desk, self.source = desk, source
         self.tail = Tail(path, kept)
         self._publish = publish
+        self._told = False
 
     async def read(self) -> None:
         """Counts everything that is complete now; raises SourceError when the path cannot be read."""
@@ -70,7 +75,15 @@ class TailLoop:
             return SourceError(ErrorReason.MISSING, f"{self.tail.path}: not there (yet)")
         except OSError as error:
             return SourceError(ErrorReason.UNREADABLE, f"{self.tail.path}: {error.strerror}")
+        self._tell_first_look()
         return None
+
+    def _tell_first_look(self) -> None:
+        """Says once how much there is to read: a log folder seen for the first time counts from its first record."""
+        if not self._told:
+            self._told = True
+            waiting = self.tail.backlog_bytes()
+            log.info("reading: source=%s path=%s waiting_bytes=%d", self.source, self.tail.path, waiting)
 
     def count(self, chunk: Chunk, now: float) -> float:
         """Counts a chunk; returns the newest time in it, seconds since the epoch, 0 when it has none."""

@@ -103,12 +103,14 @@ class Publisher:
         if self._store is not None:
             try:
                 self._store.write(self._keep(with_windows))
-            except sqlite3.Error as error:
+            except (sqlite3.Error, OSError) as error:
                 if str(error) != self._last_problem:
-                    log.error("state is not saved, serving on without: problem=%s", error)
+                    log.error("state is not saved, serving on without: folder=%s problem=%s", self._store.folder, error)
                 self._last_problem = str(error)
                 self._saved(False)
             else:
+                if self._last_problem:
+                    log.info("state is saved again: folder=%s", self._store.folder)
                 self._last_problem = ""
                 self._saved(True)
         self.page = render(self._collect(now))

@@ -34,9 +34,12 @@ class Store:
     """
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._path = folder / FILE_NAME
         self._lock = _lock(folder)
         self._db: sqlite3.Connection | None = None
+        self._inode: int | None = None
+        self._last: dict[str, Any] = {}
         try:
             self._kept = self._load()
         except BaseException:
@@ -51,12 +54,25 @@ class Store:
     def write(self, values: Mapping[str, Any]) -> None:
         """Replaces the named values, all or none; raises sqlite3.Error (a full disk, say) and then changes nothing."""
         rows = [(name, msgspec.json.encode(value)) for name, value in values.items()]
+        if self._db is not None and not self._is_there():
+            # SQLite would write on into a file that nobody can open again
+            self._disconnect()
         if self._db is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
             self._db = _connect(self._path)
+            self._inode = _inode(self._path)
+            rows = [(name, msgspec.json.encode(value)) for name, value in (self._last | dict(values)).items()]
+        self._last |= values
         with self._db:
             self._db.executemany(
                 "INSERT INTO kept VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", rows
             )
+
+    def _is_there(self) -> bool:
+        """False when the file was deleted or replaced under us."""
+        if self._inode is None:
+            self._inode = _inode(self._path)
+        return self._inode is not None and self._inode == _inode(self._path)
 
     def close(self) -> None:
         """Folds the log into the file and gives the lock back."""
@@ -123,6 +139,13 @@ def _connect(path: Path) -> sqlite3.Connection:
     return db
 
 
+def _inode(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return None
+
+
 def _everything(db: sqlite3.Connection) -> dict[str, Any]:
     return {name: msgspec.json.decode(value) for name, value in db.execute("SELECT name, value FROM kept")}
 
@@ -131,6 +154,8 @@ def _lock(folder: Path) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except FileExistsError as error:
+        raise StateError(f"{folder}: --state is a file: give a folder") from error
     except OSError as error:
         raise StateError(f"{folder}: --state cannot be used: {error.strerror}") from error
     try:
