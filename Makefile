@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TOOLS := $(CURDIR)/.cache/prometheus/usr/bin
 # At most four: the tests start real servers, which want a processor of their own.
-WORKERS ?= auto --maxprocesses 4
+WORKERS ?= auto --maxprocesses 4 --dist worksteal
 # What pytest gets besides: make test PYTEST_ARGS="-k exposition"
 PYTEST_ARGS ?=
 LOCK := $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header pyproject.toml

@@ -313,21 +313,19 @@ async def test_many_small_records_beside_a_wide_one_cost_bounded_memory(
     assert peak < 150 << 20
 
 
-STAMP = time.strftime("%Y-%m-%d %H:%M:%S")
-
-
 async def test_batch_reports_count_once_per_rank(budget_file: Callable[..., Path], tmp_path: Path) -> None:
     """The first tensor-parallel rank speaks for all; what is no length or idle is none."""
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S")
     lines = [
-        f"[{STAMP} DP0 TP0] Decode batch, #running-req: 4, accept len: 2.50",
-        f"[{STAMP} DP0 TP1] Decode batch, #running-req: 4, accept len: 2.50",
-        f"[{STAMP} DP1 TP0] Decode batch, #running-req: 4, accept len: 3.50",
-        f"[{STAMP} DP1 TP0] Decode batch, #running-req: 0, accept len: 3.50",
-        f"[{STAMP} DP0 TP0] Decode batch, #running-req: 4, accept len: 0.00",
-        f"[{STAMP} DP0 TP0] Decode batch, #running-req: 4, accept len: nan",
-        f"[{STAMP} DP0 TP0] Decode batch, #running-req: 4, accept len: inf",
-        f"[{STAMP} DP0 TP0] Decode batch, #running-req: nan, accept len: 2.00",
-        f"[{STAMP} DP0 TP0] Prefill batch, #new-seq: 1",
+        f"[{stamp} DP0 TP0] Decode batch, #running-req: 4, accept len: 2.50",
+        f"[{stamp} DP0 TP1] Decode batch, #running-req: 4, accept len: 2.50",
+        f"[{stamp} DP1 TP0] Decode batch, #running-req: 4, accept len: 3.50",
+        f"[{stamp} DP1 TP0] Decode batch, #running-req: 0, accept len: 3.50",
+        f"[{stamp} DP0 TP0] Decode batch, #running-req: 4, accept len: 0.00",
+        f"[{stamp} DP0 TP0] Decode batch, #running-req: 4, accept len: nan",
+        f"[{stamp} DP0 TP0] Decode batch, #running-req: 4, accept len: inf",
+        f"[{stamp} DP0 TP0] Decode batch, #running-req: nan, accept len: 2.00",
+        f"[{stamp} DP0 TP0] Prefill batch, #new-seq: 1",
         "user text: accept len: 9.99",
     ]
     (tmp_path / "server.log").write_text("\n".join([*lines, "unfinished"]))
