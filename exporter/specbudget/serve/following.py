@@ -11,6 +11,7 @@ from pathlib import Path
 from specbudget.budget.model import resolve
 from specbudget.catalog.sets import ErrorReason, Source
 from specbudget.errors import SourceError
+from specbudget.serve.background import in_background
 from specbudget.serve.desk import ARTIFACT_OF, Desk
 from specbudget.serve.engine_loops import EngineLoops
 from specbudget.serve.faults import log_fault
@@ -131,7 +132,7 @@ class Following:
         told: set[str] = set()
 
         async def read() -> None:
-            side = await asyncio.to_thread(lambda: sides.read(reader.read()))
+            side = await in_background(lambda: sides.read(reader.read()))
             checkpoint = side.checkpoint
             self._desk.checkpoints[ARTIFACT_OF[source]] = checkpoint
             self._desk.pairs.saw(ARTIFACT_OF[source], side)

@@ -10,7 +10,7 @@ import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -27,6 +27,8 @@ from specbudget.sources.tail import Position
 
 RELOAD_SECONDS = 5.0
 """Between two looks at the budget file's content."""
+
+Result = TypeVar("Result")
 
 log = logging.getLogger(__name__)
 
@@ -149,19 +151,39 @@ class Sidecar:
     def _resume(self, kept: dict[str, Any]) -> None:
         """Positions always go on; counters and windows only under the same identity."""
         for source in (Source.REQUEST_LOG, Source.SERVER_LOG):
-            self._positions[source] = msgspec.convert(kept.get(f"positions/{source}", []), list[Position])
-        if kept.get("identity") == self._identity():
-            self.desk.ledger.load(kept["ledger"])
-            counters = kept["engine_counters"]
-            self.desk.engine_counters.load(
-                begun=counters["begun"], last={tuple(key): value for key, value in counters["last"]}
+            self._positions[source] = (
+                self._taken(f"positions/{source}", lambda name: _positions(kept[name]), kept) or []
             )
-            if "starts" in kept:
-                self.desk.starts.load(kept["starts"], epoch=time.time(), monotonic=time.monotonic())
-            if "windows" in kept:
-                self.desk.book.load(kept["windows"])
+        if kept.get("identity") != self._identity():
+            return
+        desk, now, monotonic = self.desk, time.time(), time.monotonic()
+        self._taken("ledger", lambda name: desk.ledger.load(kept[name]), kept)
+        self._taken("engine_counters", lambda name: desk.engine_counters.load(**_counters(kept[name])), kept)
+        self._taken("starts", lambda name: desk.starts.load(kept[name], epoch=now, monotonic=monotonic), kept)
+        self._taken("windows", lambda name: desk.book.load(kept[name]), kept)
+        log.info("going on from the kept state: identity=%s", "/".join(self._identity()))
+
+    def _taken(self, name: str, take: Callable[[str], Result], kept: dict[str, Any]) -> Result | None:
+        """What is kept under a name; what is there in another shape is left out and told."""
+        if name not in kept:
+            return None
+        try:
+            return take(name)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            log.error(
+                "part of the state has another shape and is begun anew: part=%s reason=%s", name, type(error).__name__
+            )
+            return None
 
     def _identity(self) -> list[str]:
         """Whose counters these are: service, engine, and the pod or else the host."""
         budget = self.desk.loaded.budget
         return [budget.service, budget.engine.url, os.environ.get("POD_UID") or socket.gethostname()]
+
+
+def _positions(kept: Any) -> list[Position]:
+    return msgspec.convert(kept, list[Position])
+
+
+def _counters(kept: Any) -> dict[str, Any]:
+    return {"begun": bool(kept["begun"]), "last": {tuple(key): value for key, value in kept["last"]}}
