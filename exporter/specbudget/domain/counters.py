@@ -7,6 +7,14 @@ from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 
+LARGEST = float(1 << 62)
+"""No engine counts so far; a reading beyond is no count."""
+
+
+def is_count(value: float) -> bool:
+    """True for what a counter can read: not negative, not NaN, not absurdly large."""
+    return 0 <= value <= LARGEST
+
 
 def increase(before: float | None, after: float) -> float:
     """Growth from one reading to the next; a counter that fell was reset and grew from 0."""
@@ -27,7 +35,12 @@ class CounterReader(Generic[Key]):
         self._begun = False
 
     def advance(self, readings: dict[Key, float]) -> dict[Key, float]:
-        """The increase of each reading; call once per poll with every series that was there."""
+        """The increase of each reading; call once per poll with every series that was there.
+
+        A reading that is no count counts nothing and is forgotten, so that the next one goes on from the last true
+        one.
+        """
+        readings = {key: value for key, value in readings.items() if is_count(value)}
         grown = {
             key: (increase(self._last.get(key), value) if self._begun or key in self._last else 0.0)
             for key, value in readings.items()

@@ -67,6 +67,7 @@ class EngineReading:
     prompt_tokens: float | None = None
     verify_steps: float | None = None
     not_finite: int = 0
+    out_of_bounds: int = 0
     ambiguous: int = 0
 
 

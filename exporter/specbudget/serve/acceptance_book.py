@@ -99,8 +99,9 @@ class AcceptanceBook:
                 self._ledger.add(series.DRAFT_POSITION_ACCEPTED, (str(position),), steps)
         rolling = possible & recent
         self.suspects.count(batch, rolling, now)
-        sums = np.stack([batch.steps, np.maximum(batch.accepted, 0)], axis=1).astype(np.float64)
-        self._requests.add(batch.finished_at[rolling], sums[rolling], now)
+        told = rolling & (batch.accepted >= 0)
+        sums = np.stack([batch.steps, batch.accepted], axis=1).astype(np.float64)
+        self._requests.add(batch.finished_at[told], sums[told], now)
         if self.policy.has_target:
             match self.policy.sli:
                 case SliForm.REQUEST:
@@ -110,11 +111,13 @@ class AcceptanceBook:
 
     def _count_tokens(self, batch: RequestBatch) -> None:
         keys = batch.rank * len(self.policy.profiles) + batch.profile
+        # steps of which no one says what they accepted would read as steps that accepted nothing
+        steps = np.where(batch.accepted >= 0, batch.steps, 0)
         for key in np.unique(keys).tolist():
             rank, profile = divmod(key, len(self.policy.profiles))
             rows, labels = keys == key, (rank_label(rank), self._shown_profile(profile))
             for counter, column in (
-                (series.VERIFY_STEPS, batch.steps),
+                (series.VERIFY_STEPS, steps),
                 (series.PROPOSED_DRAFTS, batch.proposed),
                 (series.ACCEPTED_DRAFTS, batch.accepted),
                 (series.GENERATED_TOKENS, batch.output_tokens),

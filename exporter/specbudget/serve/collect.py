@@ -139,10 +139,12 @@ def _staging(families: Families, desk: Desk, figures: KvFigures, now: float) -> 
             families.gauge(series.DEVICE_MEMORY_BYTES, (rank, use), size)
     if view is None:
         return
+    still = view.start.open_stage
     for stage in view.start.stages:
+        if still is not None and (stage.stage, stage.artifact) == (still.stage, still.artifact):
+            continue  # one rank is through, another is not: the stage still runs
         families.gauge(series.STARTUP_STAGE_OFFSET, (stage.artifact, stage.stage), stage.offset)
         families.gauge(series.STARTUP_STAGE_DURATION, (stage.artifact, stage.stage), stage.seconds)
-    still = view.start.open_stage
     if still is not None:
         families.gauge(series.STARTUP_STAGE_OFFSET, (still.artifact, still.stage), still.offset)
         families.gauge(series.STARTUP_STAGE_DURATION, (still.artifact, still.stage), view.open_seconds)

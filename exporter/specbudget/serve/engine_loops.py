@@ -44,6 +44,7 @@ class EngineLoops:
         reading = self._reader.read(body, at=now)
         ledger = desk.ledger
         ledger.add(SOURCE_ERRORS, (Source.METRICS, ErrorReason.NOT_FINITE), reading.not_finite)
+        ledger.add(SOURCE_ERRORS, (Source.METRICS, ErrorReason.OUT_OF_BOUNDS), reading.out_of_bounds)
         ledger.add(SOURCE_ERRORS, (Source.METRICS, ErrorReason.AMBIGUOUS), reading.ambiguous)
         desk.view.metrics = reading
         desk.health[Source.METRICS].last_success = now

@@ -64,6 +64,9 @@ class TailLoop:
             await asyncio.sleep(0)
         self.desk.lags.backlog_bytes[self.source] = self.tail.backlog_bytes()
         self.desk.lags.lag_seconds[self.source] = 0.0
+        unreadable = self.tail.unreadable
+        if problem is None and unreadable is not None:
+            problem = SourceError(ErrorReason.UNREADABLE, f"{unreadable.filename}: {unreadable.strerror}")
         if problem is not None:
             raise problem
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from specbudget.catalog.series import SERIES, Kind, SeriesDef
 from specbudget.domain.acceptance import Floats
+from specbudget.domain.counters import is_count
 
 Labels = tuple[str, ...]
 
@@ -45,8 +46,8 @@ class Ledger:
         self.changes += 1
 
     def add(self, series: SeriesDef, labels: Labels, amount: float) -> None:
-        """Adds to a counter; an amount of 0 changes nothing."""
-        if amount:
+        """Adds to a counter; an amount of 0 changes nothing, nor does one that is no count."""
+        if amount and is_count(amount):
             children = self.counters.setdefault(series.name, {})
             children[labels] = children.get(labels, 0) + amount
             self.changes += 1
@@ -80,8 +81,17 @@ class Ledger:
         }
 
     def load(self, kept: Mapping[str, Any]) -> None:
-        """Takes up what `dump` gave; series and buckets that are no longer declared are left out."""
+        """Takes up what `dump` gave; series and buckets that are no longer declared are left out.
+
+        Raises ValueError or TypeError, and takes up nothing, where a value is no count.
+        """
         known = {series.name: series for series in SERIES}
+        values = [v for children in kept["counters"].values() for _, v in children]
+        values += [
+            v for children in kept["histograms"].values() for _, counts, total in children for v in (*counts, total)
+        ]
+        if not all(is_count(value) for value in values):
+            raise ValueError("a counter that is no count")
         for name, children in kept["counters"].items():
             if name in known:
                 self.counters.setdefault(name, {}).update({tuple(k): v for k, v in children})

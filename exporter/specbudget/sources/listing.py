@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -36,7 +37,10 @@ def list_files(path: Path, *, known: Collection[tuple[int, int]]) -> dict[tuple[
     a rename and the next file of that name); raises FileNotFoundError when there is none, OSError as it comes.
     """
     try:
-        folder = path if stat.S_ISDIR(os.stat(path).st_mode) else path.parent
+        mode = os.stat(path).st_mode
+        if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "neither a file nor a folder")
+        folder = path if stat.S_ISDIR(mode) else path.parent
         missing = None
     except FileNotFoundError as error:
         folder, missing = path.parent, error
@@ -64,10 +68,13 @@ def list_files(path: Path, *, known: Collection[tuple[int, int]]) -> dict[tuple[
 
 
 def open_listed(file: Listed) -> int | None:
-    """Opens a listed file for reading; None when it cannot be read or its name means another file by now."""
+    """Opens a listed file for reading; None when its name is gone or means another file by now.
+
+    Raises OSError when it cannot be read.
+    """
     try:
         fd = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError:
+    except FileNotFoundError:
         return None
     status = os.fstat(fd)
     if (status.st_dev, status.st_ino) == file.key:

@@ -75,13 +75,14 @@ class Tail:
 
     `kept` is what earlier runs gave as `positions()`. Errors of the path itself (missing, unreadable) are raised
     as OSError by `refresh`, after which `chunks` still gives what is unread of files that were open; a single file
-    that cannot be opened is left for the next time.
+    that cannot be opened is left for the next time, and the reason of the latest such is `unreadable`.
     """
 
     path: Path
     kept: list[Position] = field(default_factory=list)
     max_line_bytes: int = MAX_LINE_BYTES
     chunk_bytes: int = CHUNK_BYTES
+    unreadable: OSError | None = None
     _open: dict[tuple[int, int], _Open] = field(default_factory=dict)
     _listed: dict[tuple[int, int], Listed] = field(default_factory=dict)
     _compared: dict[tuple[int, int], tuple[int, float]] = field(default_factory=dict)
@@ -100,6 +101,7 @@ class Tail:
         """Lists the files anew and finds where to go on in each; raises OSError when the path cannot be read."""
         first = not self.kept
         self._listed = {}
+        self.unreadable = None
         try:
             self._listed = list_files(self.path, known={p.key for p in self.kept})
         finally:
@@ -144,6 +146,14 @@ class Tail:
         for key in list(self._open):
             self._close(key)
 
+    def _opened(self, file: Listed) -> int | None:
+        """A descriptor of a listed file; None where there is none, and why not in `unreadable`."""
+        try:
+            return open_listed(file)
+        except OSError as error:
+            self.unreadable = error
+            return None
+
     def _close(self, key: tuple[int, int]) -> None:
         entry = self._open.pop(key, None)
         if entry is not None:
@@ -153,7 +163,7 @@ class Tail:
         """A known file that was closed, where it has unread bytes."""
         if position is None or position.offset >= file.size:
             return None
-        fd = open_listed(file)
+        fd = self._opened(file)
         if fd is None:
             return None
         entry = self._open[file.key] = _Open(fd, position)
@@ -164,7 +174,7 @@ class Tail:
         key, entry = file.key, self._open.get(file.key)
         if self._compared.get(key) == (file.size, file.modified) and position.offset <= file.size:
             return True
-        fd = entry.fd if entry is not None else open_listed(file)
+        fd = entry.fd if entry is not None else self._opened(file)
         if fd is None:
             return True
         if not position.is_within(fd, file.size):
@@ -184,7 +194,7 @@ class Tail:
     def _begin(self, file: Listed, before: Position | None, *, at_end: bool) -> None:
         entry = self._open.get(file.key)
         if entry is None:
-            fd = open_listed(file)
+            fd = self._opened(file)
             if fd is None:
                 return
             entry = self._open[file.key] = _Open(fd, Position(device=file.device, inode=file.inode))

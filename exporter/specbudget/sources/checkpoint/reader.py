@@ -155,7 +155,8 @@ def _read_weights(path: Path, files: WeightFiles, totals: TensorTotals) -> _Weig
             count = totals.add_file(iter_tensors(file), file)
         except CheckpointError as error:
             weights.problems.append(error.problem)
-            if error.problem.kind in (ProblemKind.LFS_POINTER, ProblemKind.UNREADABLE):
+            # a file that is no whole checkpoint file says nothing of how large the artifact is
+            if error.problem.kind is not ProblemKind.UNSUPPORTED:
                 sizes[-1] = None
             continue
         if expected is not None and count != expected:

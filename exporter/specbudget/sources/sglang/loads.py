@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 import msgspec
 
+from specbudget.domain.counters import is_count
 from specbudget.domain.observation import EngineReading, RankReading
 from specbudget.sources.sglang.metrics import GIB, is_rank
 
@@ -45,10 +46,10 @@ def read_loads(body: bytes, *, at: float) -> EngineReading:
             continue
         memory = load.memory or _Memory()
         ranks[str(load.dp_rank)] = RankReading(
-            running=load.num_running_reqs,
-            queued=load.num_waiting_reqs,
-            capacity_tokens=load.max_total_num_tokens or None,
-            used_tokens=load.num_used_tokens,
+            running=_counted(load.num_running_reqs),
+            queued=_counted(load.num_waiting_reqs),
+            capacity_tokens=_counted(load.max_total_num_tokens) or None,
+            used_tokens=_counted(load.num_used_tokens),
             target_weight_bytes=_bytes(memory.weight_gb),
             target_kv_bytes=_bytes(memory.kv_cache_gb),
         )
@@ -56,4 +57,9 @@ def read_loads(body: bytes, *, at: float) -> EngineReading:
 
 
 def _bytes(gib: float | None) -> float | None:
-    return gib * GIB if gib else None
+    return gib * GIB if _counted(gib) and gib else None
+
+
+def _counted(value: float | None) -> float | None:
+    """A value that nothing can have is not known."""
+    return value if value is not None and is_count(value) else None

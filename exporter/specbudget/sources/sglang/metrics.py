@@ -15,6 +15,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
+from specbudget.domain.counters import is_count
 from specbudget.domain.observation import MAX_RANKS, EngineReading, RankReading
 from specbudget.sources.exposition import ExpositionError, Sample, is_complete, read_samples
 
@@ -126,11 +127,14 @@ class MetricsReader:
         totals: dict[str, dict[str, float]] = {}
         roles: set[str] = set()
         models: set[str] = set()
-        not_finite = 0
+        not_finite = out_of_bounds = 0
         no_rank = 0
         for sample in _one_spelling(read_samples(body, WANTED)):
             if not math.isfinite(sample.value):
                 not_finite += 1
+                continue
+            if not is_count(sample.value):
+                out_of_bounds += 1
                 continue
             labels, name = sample.labels, sample.name
             if name in _TOTALS:
@@ -168,6 +172,7 @@ class MetricsReader:
             role=next(iter(roles)) if len(roles) == 1 else None,
             model=next(iter(models)) if len(models) == 1 else None,
             not_finite=not_finite,
+            out_of_bounds=out_of_bounds,
             ambiguous=ambiguous + no_rank,
             **{name: sum(children.values()) for name, children in totals.items()},
         )

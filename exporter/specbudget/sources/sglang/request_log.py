@@ -18,7 +18,7 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from specbudget.domain.acceptance import Ints
+from specbudget.domain.acceptance import Ints, histogram_accepted, histogram_steps
 from specbudget.domain.requests import UNKNOWN, RequestBatch
 from specbudget.sources.sglang.lenient_json import decode_leniently
 
@@ -29,7 +29,7 @@ RID_START = START_MARK + b'{\\"rid\\": \\"'
 """Starts a record of which the request's id is the first parameter, as SGLang writes it."""
 
 ID_BYTES = 16
-"""So much of an id at both ends of a line shows that the line holds one record."""
+"""An id of fewer bytes may well be that of another record too."""
 
 TAIL_MARK = b'", "id": '
 """Ends the string of the user's text and starts the tail; by its quotes never inside a string."""
@@ -109,18 +109,23 @@ def decode_lines(data: bytes, end: int | None = None, *, with_adapters: bool = F
     columns = RecordColumns()
     keep, outcomes = columns.records.append, columns.outcomes
     start, end = 0, len(data) if end is None else end
+    line_end = -1
     while start < end:
-        stop = data.find(b"\n", start, end)
-        if stop < 0:
-            stop = end
-        following = stop + 1
         record: _Record | None = None
-        mark = data.rfind(TAIL_MARK, start, stop) if data.startswith(START_MARK, start) else -1
+        whole_line = start > line_end
+        if whole_line:
+            line_end = data.find(b"\n", start, end)
+            if line_end < 0:
+                line_end = end
+        stop, following = line_end, line_end + 1
+        # what follows a cut is searched only up to the next one: a line of many starts is still read once
+        mark = data.rfind(TAIL_MARK, start, stop) if whole_line and data.startswith(START_MARK, start) else -1
         if not _is_one(data, start, mark):
             glued = data.find(START_MARK, start + 1, stop)
             if glued >= 0:
                 stop = following = glued
-                mark = data.rfind(TAIL_MARK, start, stop) if mark >= 0 else -1
+            if data.startswith(START_MARK, start):
+                mark = data.rfind(TAIL_MARK, start, stop)
         if mark >= 0:
             try:
                 record = _decode(b"{" + data[mark + 3 : stop])
@@ -149,8 +154,11 @@ def _is_one(data: bytes, start: int, mark: int) -> bool:
     A torn record with another behind it on the same line has two. Looking for a second start costs a scan of the
     whole prompt, so it is done only where this does not settle it.
     """
+    if mark < 0:
+        return False
     first, last = start + len(RID_START), mark + len(TAIL_MARK) + 1
-    return mark >= 0 and data[first : first + ID_BYTES] == data[last : last + ID_BYTES]
+    end = data.find(b'"', last)
+    return end - last >= ID_BYTES and data.startswith(data[last:end] + b"\\", first)
 
 
 def _otherwise(data: bytes, start: int, mark: int, stop: int) -> _Record | None:
@@ -191,6 +199,7 @@ def to_batch(
     """
     records = columns.records
     n = len(records)
+    histogram = _matrix([r.spec_correct_drafts_histogram for r in records])
 
     def column(name: str) -> Ints:
         values = [getattr(record, name) for record in records]
@@ -210,14 +219,20 @@ def to_batch(
         cached_tokens=column("cached_tokens"),
         aborted=np.array([r.finish_reason is None or r.finish_reason.type == "abort" for r in records], dtype=np.bool_),
         steps=steps,
-        accepted=column("spec_num_correct_drafts"),
+        accepted=_accepted(column("spec_num_correct_drafts"), steps, histogram),
         proposed=_proposed_as_scheduled(records, proposed),
         window=window,
         bound=np.full(n, UNKNOWN, dtype=np.int64) if adaptive else window,
         rank=np.maximum(column("dp_rank"), 0),
         profile=np.broadcast_to(np.asarray(profiles, dtype=np.int64), (n,)).copy(),
-        histogram=_matrix([r.spec_correct_drafts_histogram for r in records]),
+        histogram=histogram,
     )
+
+
+def _accepted(told: Ints, steps: Ints, histogram: Ints) -> Ints:
+    """Accepted drafts; where only the histogram tells them, and counts the same steps, its sum."""
+    known = (told != UNKNOWN) | (steps <= 0) | (histogram_steps(histogram) != steps)
+    return np.where(known, told, histogram_accepted(histogram))
 
 
 def _proposed_as_scheduled(records: list[_Record], proposed: Ints) -> Ints:
