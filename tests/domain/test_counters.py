@@ -58,3 +58,12 @@ def test_an_unbegun_state_stays_unbegun() -> None:
     reader: CounterReader[str] = CounterReader()
     reader.load(begun=bool(kept["begun"]), last={})
     assert reader.advance({"a": 99}) == {"a": 0}
+
+
+@pytest.mark.parametrize("wrong", [-500.0, float("nan"), float("inf"), 1.7e308])
+def test_a_reading_that_is_no_count_changes_nothing(wrong: float) -> None:
+    """The next true reading goes on from the last true one."""
+    reader: CounterReader[str] = CounterReader()
+    reader.advance({"a": 10})
+    assert reader.advance({"a": wrong}) == {}
+    assert reader.advance({"a": 13}) == {"a": 3}

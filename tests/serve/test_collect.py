@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import subprocess
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -30,8 +31,10 @@ from specbudget.serve.families import Families
 from specbudget.serve.ledger import Ledger
 from specbudget.serve.publish import Page as Rendered
 from specbudget.serve.publish import render
+from specbudget.serve.start_view import ReadAt
 from specbudget.simulate.checkpoint import write_drafter, write_target
 from specbudget.sources.checkpoint import Checkpoint, read_checkpoint
+from specbudget.sources.sglang.start_log import read_start_lines
 
 PROMTOOL = Path(__file__).parents[2] / ".cache" / "prometheus" / "usr" / "bin" / "promtool"
 STATES = {
@@ -263,6 +266,19 @@ async def test_no_sample_stands_twice(make: Callable[..., PolledDesk], checkpoin
     for page in (await pages(make, checkpoints)).values():
         names = [line.rpartition(" ")[0] for line in page.text.decode().splitlines() if not line.startswith("#")]
         assert [name for name, count in Counter(names).items() if count > 1] == []
+
+
+async def test_no_sample_stands_twice_at_any_point_of_a_start(make: Callable[..., PolledDesk]) -> None:
+    """Ranks load at different speed: a stage that one rank has finished and another has not is one stage."""
+    captured = CAPTURED / "0.5.23" / "log_v0.5.23_dspark_tp2_startup.handfilled.log"
+    polled = make()
+    now = time.time()
+    for line in captured.read_bytes().splitlines(keepends=True):
+        read = ReadAt(epoch=now, monotonic=time.monotonic(), live=True, quiet=0.0)
+        polled.desk.starts.see(read_start_lines(line, answers=True).events, read)
+        text = rendered(polled).text.decode()
+        names = [sample.rpartition(" ")[0] for sample in text.splitlines() if not sample.startswith("#")]
+        assert [name for name, count in Counter(names).items() if count > 1] == [], line
 
 
 async def test_promtool_has_nothing_to_say(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
 import shutil
 import time
 import tracemalloc
@@ -148,6 +149,42 @@ async def test_excluded_requests_have_the_first_reason_that_holds(
     assert reading.counter("slo_events_total") == {}
     steps = meta.get("spec_verify_ct", 10)
     assert sum(reading.counter("verify_steps_total").values()) == (0 if steps is ... else steps)
+
+
+async def test_steps_of_unknown_acceptance_are_not_steps_that_accepted_nothing(
+    budget_file: Callable[..., Path], requests: Path, record_line: Callable[..., bytes]
+) -> None:
+    """1 + accepted ÷ steps stays true: where no one says what was accepted, the steps do not count either."""
+    (requests / "a.log").write_bytes(
+        record_line(spec_num_correct_drafts=None, spec_correct_drafts_histogram=None, spec_verify_ct=10)
+    )
+    reading = Reading(budget_file())
+    await reading.read()
+    assert reading.counter("verify_steps_total") == reading.counter("accepted_drafts_total") == {}
+    assert sum(reading.counter("generated_tokens_total").values()) > 0
+
+
+async def test_something_else_in_the_place_of_a_log_is_unreadable(
+    budget_file: Callable[..., Path], requests: Path
+) -> None:
+    """A pipe is told, not read as a log in which nothing happens."""
+    os.rmdir(requests)
+    os.mkfifo(requests)
+    with pytest.raises(SourceError) as failure:
+        await Reading(budget_file()).read()
+    assert failure.value.reason is ErrorReason.UNREADABLE
+
+
+async def test_short_records_are_read_in_smaller_chunks(
+    budget_file: Callable[..., Path], requests: Path, record_line: Callable[..., bytes]
+) -> None:
+    """The loop is left free as often for short records as for long ones."""
+    (requests / "a.log").write_bytes(record_line() * 5000)
+    reading = Reading(budget_file())
+    whole = reading.loop.tail.chunk_bytes
+    await reading.read()
+    assert reading.records() == {"ok": 5000}
+    assert ingest.MIN_CHUNK_BYTES <= reading.loop.tail.chunk_bytes < whole
 
 
 async def test_outcomes_of_lines_count_each_line_once(

@@ -405,6 +405,22 @@ def test_a_short_copy_stays_a_copy_when_its_source_grows_before_it_is_truncated(
     assert reader.look() == []
 
 
+def test_a_first_look_while_the_log_is_copied_counts_each_line_once(log: Path, follow: type[Reader]) -> None:
+    """Original and copy are both new; the copy is not read, neither while it grows nor when it is all that is left."""
+    append(log, *FULL)
+    content = log.read_bytes()
+    copy = log.with_name(f"{log.name}.1")
+    copy.write_bytes(content[: len(content) // 2])
+    reader = follow(log)
+    assert reader.look() == FULL
+    copy.write_bytes(content)
+    assert reader.look() == []
+    os.truncate(log, 0)
+    assert reader.look() == []
+    append(log, b"new")
+    assert reader.look() == [b"new"]
+
+
 def test_two_logs_with_the_same_long_beginning_are_two(log: Path, follow: type[Reader]) -> None:
     """A banner of more than 1 KiB, the same at each start of the engine, does not make the new log a copy."""
     banner = [b"=" * 80] * 20

@@ -28,6 +28,12 @@ LIVE_SECONDS = 10.0
 PUBLISH_BYTES = 16 << 20
 """While catching up, what was counted is published after this much."""
 
+SLICE_RECORDS = 1024
+"""Records counted at once, about: of short ones a smaller chunk is read, so that the loop stays free."""
+
+MIN_CHUNK_BYTES = 64 << 10
+"""No chunk is made smaller than this."""
+
 BATCH_RECORDS = 4096
 """Records that become columns at once: more than a chunk of real ones has."""
 
@@ -110,6 +116,7 @@ class RequestLoop(TailLoop):
         self._outcome(RecordOutcome.OK, columns.outcomes.ok)
         self._outcome(RecordOutcome.SKIPPED, columns.outcomes.skipped)
         self._outcome(RecordOutcome.MALFORMED, columns.outcomes.malformed)
+        self._slice(len(columns.records))
         view, newest = self.desk.view, 0.0
         window, adaptive = view.widest_window(now), view.is_adaptive(now)
         for part in columns.parts(BATCH_RECORDS):
@@ -124,6 +131,11 @@ class RequestLoop(TailLoop):
             self._note_answer(part, batch)
             newest = max(newest, float(batch.finished_at.max()))
         return newest
+
+    def _slice(self, records: int) -> None:
+        """Has the next chunks read smaller when this one held too many records."""
+        if records > SLICE_RECORDS:
+            self.tail.chunk_bytes = max(MIN_CHUNK_BYTES, self.tail.chunk_bytes * SLICE_RECORDS // records)
 
     def _note_answer(self, columns: RecordColumns, batch: RequestBatch) -> None:
         """Tells the start-up watch of the first request that was answered, while it waits for one."""

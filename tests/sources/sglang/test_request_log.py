@@ -245,6 +245,26 @@ def test_records_glued_on_one_line_are_told_apart(
     assert (columns.outcomes.ok, columns.outcomes.malformed) == (len(cases), 1)
 
 
+def test_ids_that_begin_alike_hide_no_record() -> None:
+    """Clients number their requests: only the whole id tells that a line holds one record."""
+    first, second = (record({"rid": f"chat-session-2026-{n}"}, id=f"chat-session-2026-{n}") for n in (1, 2))
+    columns = decode_lines(first[:60] + second + first[:-1] + second)
+    assert (columns.outcomes.ok, columns.outcomes.malformed) == (3, 1)
+
+
+def test_a_line_of_many_starts_is_read_once() -> None:
+    """Megabytes of torn starts without an end: each piece is looked at up to the next start only."""
+    columns = decode_lines(b'{"request_parameters": "x' * 100_000 + b"\n" + record())
+    assert (columns.outcomes.ok, columns.outcomes.malformed) == (1, 100_000)
+
+
+def test_accepted_drafts_come_from_the_histogram_where_only_it_tells_them() -> None:
+    """Unknown is not 0; where the histogram counts other steps than the record, it stays unknown."""
+    told = {"spec_verify_ct": 4, "spec_correct_drafts_histogram": [1, 0, 3]}
+    lines = record(**told) + record(**{**told, "spec_verify_ct": 5}) + record(spec_verify_ct=4)
+    assert batch_of(decode_lines(lines)).accepted.tolist() == [6, UNKNOWN, UNKNOWN]
+
+
 @GENERATED
 @given(records(), st.data())
 def test_a_torn_line_is_one_malformed_record(case: tuple[dict[str, Any], bytes], data: st.DataObject) -> None:
