@@ -33,6 +33,9 @@ from specbudget.serve.staging import as_run, cold_start_seconds, device_memory, 
 from specbudget.sources.checkpoint import Role as WeightRole
 from specbudget.sources.checkpoint import weights_per_device
 
+MAX_WORD = 64
+"""Characters of a label that the engine words; it keeps to that, what answers in its place may not."""
+
 
 def collect(desk: Desk, now: float) -> Iterator[Metric]:
     """All families as of `now` (seconds since the epoch)."""
@@ -184,10 +187,10 @@ def _engine(families: Families, desk: Desk, now: float) -> None:
             series.ENGINE_INFO,
             (
                 desk.loaded.budget.engine.kind,
-                facts.version or desk.loaded.budget.engine.version or "unknown",
-                (facts.algorithm or "none").lower() if facts.speculates is not None else "unknown",
+                _word(facts.version or desk.loaded.budget.engine.version),
+                _word((facts.algorithm or "none").lower() if facts.speculates is not None else None),
                 desk.view.role(now) or Role.UNIFIED,
-                facts.moe_backend or "unknown",
+                _word(facts.moe_backend),
             ),
             1,
         )
@@ -208,3 +211,8 @@ def _sidecar(families: Families, desk: Desk) -> None:
     families.gauge(series.CONFIG_RELOAD_TIME, (), desk.loaded_at)
     families.gauge(series.STATE_SAVED, (), None if desk.state_saved is None else float(desk.state_saved))
     families.gauge(series.BUILD_INFO, (__version__, platform.python_version()), 1)
+
+
+def _word(told: str | None) -> str:
+    """A label of what the engine says of itself, of a length that labels may have."""
+    return told[:MAX_WORD] if told else "unknown"

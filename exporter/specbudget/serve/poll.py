@@ -46,6 +46,8 @@ async def read_once(
     except (ExpositionError, msgspec.DecodeError) as error:
         # these name a line or a key and repeat nothing of the body
         problem = (ErrorReason.MALFORMED, f"{health.source}: not what this engine answers: {error}")
+    except RecursionError:
+        problem = (ErrorReason.MALFORMED, f"{health.source}: not what this engine answers: nested too deeply")
     except Exception as error:
         log_fault(log, f"reading failed: source={health.source}", error)
         problem = (ErrorReason.INTERNAL, f"{health.source}: a fault of specbudget, see the log")

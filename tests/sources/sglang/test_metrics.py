@@ -219,6 +219,21 @@ def test_a_body_that_ends_inside_a_line_is_refused() -> None:
         MetricsReader().read(whole[:-3], at=0.0)
 
 
+def test_a_web_page_is_no_reading_of_nothing() -> None:
+    """A proxy that asks to log in answers 200."""
+    with pytest.raises(ExpositionError, match="a web page"):
+        MetricsReader().read(b"<!doctype html>\n<html>log in</html>\n", at=0.0)
+
+
+def test_a_value_that_nothing_can_have_is_counted_and_left_out() -> None:
+    """Negative or absurdly large: neither a gauge nor a counter of an engine."""
+    body = b"sglang:kv_cache_memory_usage_gb 1e300\nsglang:num_running_reqs -2\nsglang:num_queue_reqs 1\n"
+    reading = MetricsReader().read(body, at=0.0)
+    rank = reading.ranks["0"]
+    assert (rank.target_kv_bytes, rank.running, rank.queued) == (None, None, 1)
+    assert reading.out_of_bounds == 2
+
+
 def test_the_role_is_the_schedulers() -> None:
     """The tokenizer of a decode pod says unified; the scheduler, which has ranks, says decode."""
     reading = read(READINGS / "role_in_two_places" / "metrics.prom")

@@ -123,6 +123,8 @@ class MetricsReader:
         """The reading; raises ExpositionError for a body that is not the text format, or only the head of one."""
         if not is_complete(body):
             raise ExpositionError(body.count(b"\n") + 1, None, "the body ends inside a line")
+        if body.lstrip().startswith(b"<"):
+            raise ExpositionError(1, None, "a web page, not metrics; is the engine behind a proxy that asks to log in?")
         candidates: dict[_Key, dict[str, float]] = {}
         totals: dict[str, dict[str, float]] = {}
         roles: set[str] = set()
