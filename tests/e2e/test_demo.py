@@ -19,6 +19,10 @@ from specbudget.demo.readings import fetch
 pytestmark = pytest.mark.slow
 
 
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def test_demo_serves_five_lines_and_ends_cleanly(tmp_path: Path) -> None:
     """Plain flushed lines with addresses off a terminal, five lines on /metrics, promtool silent, Ctrl-C ends all."""
     port = free_port()
@@ -27,6 +31,8 @@ def test_demo_serves_five_lines_and_ends_cleanly(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # as a shell starts what it runs in the background
+        preexec_fn=_ignore_interrupts,
     )
     try:
         assert demo.stdout is not None

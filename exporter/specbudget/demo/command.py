@@ -17,7 +17,9 @@ from specbudget.demo.tree import running
 
 def run_demo(*, scenario: str, listen: tuple[str, int] | None, folder: Path | None, seed: int, speed: float) -> int:
     """Runs until interrupted; returns 0. Raises DemoError when a process cannot start or ends by itself."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    # explicit for Ctrl-C too: a shell starts what it runs in the background with that signal ignored
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     with contextlib.ExitStack() as stack:
         kept = (
             folder
