@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 
@@ -41,7 +42,7 @@ BATCH_RECORDS = 4096
 log = logging.getLogger(__name__)
 
 
-class TailLoop:
+class TailLoop(ABC):
     """One tailed source: lists, reads chunk by chunk, hands each to `count`, keeps lag and backlog."""
 
     def __init__(
@@ -94,9 +95,9 @@ class TailLoop:
             waiting = self.tail.backlog_bytes()
             log.info("reading: source=%s path=%s waiting_bytes=%d", self.source, self.tail.path, waiting)
 
+    @abstractmethod
     def count(self, chunk: Chunk, now: float) -> float:
         """Counts a chunk; returns the newest time in it, seconds since the epoch, 0 when it has none."""
-        raise NotImplementedError
 
     def _outcome(self, outcome: RecordOutcome, count: int) -> None:
         self.desk.ledger.add(RECORDS, (self.source, outcome), count)
