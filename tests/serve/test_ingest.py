@@ -373,3 +373,26 @@ async def test_batch_reports_count_once_per_rank(budget_file: Callable[..., Path
     assert reading.desk.book.rolling_length(Scope.BATCH, 60.0, time.time()) == 3.0
     assert reading.records() == {"ok": 7, "malformed": 1, "skipped": 2}
     assert reading.counter("source_errors_total")["server_log", "out_of_bounds"] == 2
+
+
+async def test_the_first_tensor_rank_of_a_data_rank_need_not_be_0(
+    budget_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    """With attention data parallelism rank 1 of two is TP1 and logs alone; laid out anew after a start, TP0 does."""
+    log = tmp_path / "server.log"
+    log.write_text(
+        "[2026-01-10 08:00:00 DP0 TP0] Decode batch, #running-req: 3, accept len: 2.40, accept rate: 0.47\n"
+        "[2026-01-10 08:00:00 DP1 TP1] Decode batch, #running-req: 3, #full token: 900, accept len: 2.40\n"
+    )
+    reading = Reading(budget_file(engine={"server_log": "server.log"}, parallelism={"data": 2}), ServerLogLoop)
+    await reading.read()
+    histogram = reading.desk.ledger.histograms["batch_acceptance_length"]
+    assert {labels: (sum(b.counts), b.sum) for labels, b in histogram.items()} == {("0",): (1, 2.4), ("1",): (1, 2.4)}
+    with log.open("a") as out:
+        out.write(
+            "[2026-01-10 09:00:00] server_args=ServerArgs(model_path='/models/target')\n"
+            "[2026-01-10 09:05:00 DP1 TP1] Decode batch, #running-req: 3, accept len: 3.00\n"
+            "[2026-01-10 09:05:00 DP1 TP0] Decode batch, #running-req: 3, accept len: 3.00\n"
+        )
+    await reading.read()
+    assert (sum(histogram[("1",)].counts), histogram[("1",)].sum) == (2, 5.4)

@@ -169,11 +169,18 @@ class ServerLogLoop(TailLoop):
 
     _read_to_end_at: float | None = None
 
+    def __init__(
+        self, desk: Desk, source: Source, path: Path, kept: list[Position], publish: Callable[[], None]
+    ) -> None:
+        super().__init__(desk, source, path, kept, publish)
+        self._first_tensor_rank: dict[str, int] = {}
+
     def count(self, chunk: Chunk, now: float) -> float:
         """Counts the batch reports of a chunk."""
         lines = chunk.data[: chunk.end]
         self._note_start(lines, chunk.modified, now)
         found = read_log(lines)
+        self._know_tensor_ranks(found.reports)
         self._outcome(RecordOutcome.OK, len(found.reports))
         self._outcome(RecordOutcome.SKIPPED, found.other_lines)
         self._outcome(RecordOutcome.MALFORMED, found.malformed)
@@ -204,10 +211,20 @@ class ServerLogLoop(TailLoop):
             starts.see(events, read)
             if starts.attempts > before:
                 self.desk.book.suspects.begin_life()
+                # the new process may be laid out otherwise
+                self._first_tensor_rank.clear()
+
+    def _know_tensor_ranks(self, reports: list[BatchReport]) -> None:
+        """Finds each data-parallel rank's first tensor-parallel rank: with attention data parallelism it is not 0."""
+        first = self._first_tensor_rank
+        for report in reports:
+            first[report.rank] = min(report.tensor_rank, first.get(report.rank, report.tensor_rank))
 
     def _count_report(self, report: BatchReport, at: float, now: float) -> None:
+        if report.length is None or report.length < 1.0 or not report.running:
+            return
         # every tensor-parallel rank may log the same batch; the first one speaks for all
-        if report.length is None or report.length < 1.0 or report.tensor_rank != 0 or not report.running:
+        if report.tensor_rank != self._first_tensor_rank[report.rank]:
             return
         view = self.desk.view
         reading = view.ranks(now).get(report.rank)
