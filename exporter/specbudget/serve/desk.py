@@ -128,7 +128,7 @@ class Desk:
         self.pairs.read_lock()
         staging = budget.budget.staging
         self.starts.budget_seconds = None if staging is None else staging.cold_start
-        self.starts.records = Source.REQUEST_LOG in sources
+        self.starts.records = self.book.suspects.by_request = Source.REQUEST_LOG in sources
         self.ledger.begin(STARTUPS, StartOutcome)
         for source in sources:
             self.ledger.begin(SOURCE_ERRORS, [source], REASONS_BY_SOURCE[source])

@@ -42,6 +42,7 @@ class EngineLoops:
             raise
         now, desk = self._clock(), self._desk
         reading = self._reader.read(body, at=now)
+        self._note_up(now)
         ledger = desk.ledger
         ledger.add(SOURCE_ERRORS, (Source.METRICS, ErrorReason.NOT_FINITE), reading.not_finite)
         ledger.add(SOURCE_ERRORS, (Source.METRICS, ErrorReason.OUT_OF_BOUNDS), reading.out_of_bounds)
@@ -52,10 +53,18 @@ class EngineLoops:
         ledger.begin(KV_RETRACTIONS, list(reading.ranks))
         self._read_lengths(reading, now)
         desk.view.watch(now)
-        self._read_counters(reading)
+        self._read_counters(reading, now)
         desk.starts.see_phases(read_phases(body))
-        if Source.SERVER_LOG not in desk.health:
-            desk.starts.see_engine(answers=True, epoch=now)
+
+    def _note_up(self, now: float) -> None:
+        """The engine answers: where no log tells of its starts, its coming up begins a life."""
+        starts = self._desk.starts
+        if Source.SERVER_LOG in self._desk.health:
+            return
+        before = starts.attempts
+        starts.see_engine(answers=True, epoch=now)
+        if starts.attempts > before:
+            self._desk.book.suspects.begin_life()
 
     def _read_lengths(self, reading: EngineReading, now: float) -> None:
         desk = self._desk
@@ -82,7 +91,7 @@ class EngineLoops:
             if report is not None and desk.batch_source is Source.METRICS:
                 desk.book.count_batch(rank, report.length, report.steps, window=window, at=now, now=now)
 
-    def _read_counters(self, reading: EngineReading) -> None:
+    def _read_counters(self, reading: EngineReading, now: float) -> None:
         """Increases of the engine's own counters, across its restarts and ours."""
         readings: dict[tuple[str, str], float] = {}
         for rank, values in reading.ranks.items():
@@ -94,7 +103,9 @@ class EngineLoops:
                 readings[counter.name, WHOLE_ENGINE] = total
         grown = self._desk.engine_counters.advance(readings)
         for rank in reading.ranks:
-            self._desk.ledger.add(KV_RETRACTIONS, (rank,), grown.get((KV_RETRACTIONS.name, rank), 0.0))
+            retracted = grown.get((KV_RETRACTIONS.name, rank), 0.0)
+            self._desk.ledger.add(KV_RETRACTIONS, (rank,), retracted)
+            self._desk.book.suspects.count_retractions(retracted, now)
         # these do not say whose they are, so they count for an engine of one rank only
         if self._desk.request_source is Source.METRICS and len(reading.ranks) == 1:
             labels = (next(iter(reading.ranks)), self._desk.book.policy.profiles[0])
