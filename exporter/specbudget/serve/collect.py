@@ -29,6 +29,7 @@ from specbudget.serve.desk import Desk
 from specbudget.serve.families import Families
 from specbudget.serve.kv_figures import KvFigures
 from specbudget.serve.pair_watch import PairVerdict
+from specbudget.serve.pool_watch import pool_gaps
 from specbudget.serve.staging import as_run, cold_start_seconds, device_memory, start_kind
 from specbudget.sources.checkpoint import Role as WeightRole
 from specbudget.sources.checkpoint import weights_per_device
@@ -129,14 +130,10 @@ def _staging(families: Families, desk: Desk, figures: KvFigures, now: float) -> 
     run = as_run(view, facts)
     if run is not None:
         families.gauge(series.STAGING_INFO, (run.mode, run.order, run.warmup), 1)
-    weights = desk.drafter_weights(now)
-    memory = device_memory(
-        desk.pair(now),
-        desk.view.ranks(now),
-        {} if view is None else by_data_rank(view.start.memory),
-        figures,
-        None if weights is None else weights.resident_bytes,
-    )
+    weights, pair, ranks = desk.drafter_weights(now), desk.pair(now), desk.view.ranks(now)
+    logged = {} if view is None else by_data_rank(view.start.memory)
+    desk.pools.tell(pool_gaps(pair, ranks, logged, figures, weights))
+    memory = device_memory(pair, ranks, logged, figures, None if weights is None else weights.resident_bytes)
     for rank, split in memory.items():
         for use, size in split:
             families.gauge(series.DEVICE_MEMORY_BYTES, (rank, use), size)

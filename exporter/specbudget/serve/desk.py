@@ -39,6 +39,7 @@ from specbudget.serve.lines import (
     staging_spendings,
 )
 from specbudget.serve.pair_watch import PairVerdict, PairWatch
+from specbudget.serve.pool_watch import PoolWatch
 from specbudget.serve.slo_policy import slo_policy
 from specbudget.serve.staging import cold_start_seconds
 from specbudget.serve.start_watch import StartWatch
@@ -98,6 +99,7 @@ class Desk:
     book: AcceptanceBook = field(init=False)
     gauge_batches: GaugeBatches = field(init=False)
     pairs: PairWatch = field(init=False)
+    pools: PoolWatch = field(init=False)
     starts: StartWatch = field(init=False)
 
     def __post_init__(self) -> None:
@@ -126,6 +128,7 @@ class Desk:
         self.gauge_batches = GaugeBatches()
         self.pairs = PairWatch(budget, self.loaded.path)
         self.pairs.read_lock()
+        self.pools = PoolWatch()
         staging = budget.budget.staging
         self.starts.budget_seconds = None if staging is None else staging.cold_start
         self.starts.records = self.book.suspects.by_request = Source.REQUEST_LOG in sources
