@@ -1,7 +1,11 @@
-"""What /metrics shows of a start that only the engine's own metrics tell of."""
+"""What /metrics shows of a start, told by the server log or by the engine's own metrics alone."""
 
 from __future__ import annotations
 
+import asyncio
+import csv
+import os
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +14,10 @@ import pytest
 from tests.scripted_engine import FIXTURES, ScriptedEngine
 from tests.serve.polled_desk import Page, PolledDesk
 
+from specbudget.catalog.sets import Source
+from specbudget.serve.ingest import ServerLogLoop
+
+GIB = 1 << 30
 STARTS = FIXTURES / "starts"
 BUDGET = {"budget": {"staging": {"cold_start": "200s"}}}
 
@@ -78,3 +86,80 @@ async def test_an_engine_that_comes_up_shows_its_own_time_until_it_answers(make:
     assert page.value("cold_start_seconds", kind="unknown") == 221.0
     assert page.value("budget_used_ratio", line="staging", budget="cold_start") == pytest.approx(221 / 200)
     assert page.value("engine_start_time_seconds", basis="observed") == polled.now - 221.0
+
+
+async def read_log(polled: PolledDesk, folder: Path, text: str, *, quiet: float = 0.0) -> None:
+    """Reads a server log that was last written to `quiet` seconds ago."""
+    log = folder / "server.log"
+    log.write_text(text)
+    os.utime(log, (time.time() - quiet,) * 2)
+    await ServerLogLoop(polled.desk, Source.SERVER_LOG, log, [], lambda: None).read()
+    polled.desk.count_starts()
+
+
+LOGGED = {"engine": {"server_log": "server.log"}, "budget": {"staging": {"cold_start": "240s"}}}
+
+
+async def test_ready_and_the_first_generation_are_two_times(make: Callable[..., PolledDesk], tmp_path: Path) -> None:
+    """Ready at 180 s, answering at 305 s: the start took 305 s and is over the budget of 240 s that 180 would meet."""
+    with (STARTS / "generation_long_after_health.csv").open() as file:
+        seen = {(row["probe"], row["status"]): float(row["t_s"]) for row in csv.DictReader(file)}
+    up, healthy, answered = (seen[k, "200"] for k in ("/v1/models", "/health", "/generate"))
+    polled = make(**(LOGGED | {"engine": {"server_log": "server.log", "request_log": "requests"}}))
+    now = time.time()
+
+    def line(seconds: float, text: str) -> str:
+        return f"{time.strftime('[%Y-%m-%d %H:%M:%S]', time.localtime(now - answered + seconds))} {text}\n"
+
+    await read_log(
+        polled,
+        tmp_path,
+        line(0, "server_args={'skip_server_warmup': True}")
+        + line(up, "INFO:     Application startup complete.")
+        + line(healthy, "The server is fired up and ready to roll!"),
+    )
+    page = polled.page()
+    assert (offset(page, "ready"), offset(page, "first_generation")) == (180.0, None)
+    assert page.value("budget_spent_seconds", line="staging", budget="cold_start") == 180.0
+    # asked when it was ready, answered after two minutes
+    polled.desk.starts.see_record(now, answered - healthy, time.monotonic())
+    polled.desk.count_starts()
+    page = polled.page()
+    assert offset(page, "ready") == 180.0
+    assert offset(page, "first_generation") == pytest.approx(305.0, abs=1.0)
+    assert page.value("cold_start_seconds", kind="unknown") == pytest.approx(305.0, abs=1.0)
+    assert page.value("startups_total", outcome="over_budget") == 1
+    assert page.value("startups_total", outcome="ok") == 0
+    assert page.state("line_state", line="staging") == "breach"
+
+
+async def test_an_open_stage_grows_while_nothing_is_printed(make: Callable[..., PolledDesk], tmp_path: Path) -> None:
+    """360 s of load, then 1500 s of silence: stuck, and a start of 1865 s so far, shown before it ever ends."""
+    polled = make(**LOGGED)
+    await read_log(polled, tmp_path, (STARTS / "silent_after_load.log").read_text(), quiet=1500.0)
+    page = polled.page()
+    assert page.value("startup_stage_duration_seconds", artifact="target", stage="load") == 360.0
+    assert duration(page, "post_load") == pytest.approx(1500.0, abs=5.0)
+    assert page.value("cold_start_seconds", kind="unknown") == pytest.approx(1865.0, abs=5.0)
+    assert page.value("startups_total", outcome="stuck") == 1
+    assert page.state("line_state", line="staging") == "breach"
+    before = duration(page, "post_load")
+    await asyncio.sleep(0.05)
+    after = duration(polled.page(), "post_load")
+    assert before is not None
+    assert after is not None
+    assert after > before
+
+
+async def test_ranks_that_write_in_between_each_other_have_one_time(
+    make: Callable[..., PolledDesk], tmp_path: Path
+) -> None:
+    """Loads of 120 and 150 s are 150 s, of 6 and 4 s are 6 s; each device holds 32 and 2.5 GiB of weights."""
+    polled = make(engine={"server_log": "server.log"}, drafter={"algorithm": "mtp"})
+    await read_log(polled, tmp_path, (STARTS / "interleaved_ranks.log").read_text())
+    page = await polled.see("sglang:num_running_reqs 0\n")
+    load = {a: page.value("startup_stage_duration_seconds", artifact=a, stage="load") for a in ("target", "drafter")}
+    assert load == {"target": 150.0, "drafter": 6.0}
+    assert min(page.of("startup_stage_duration_seconds")) >= 0
+    held = {use: page.value("device_memory_bytes", rank="0", use=use) for use in ("target_weights", "drafter_weights")}
+    assert held == {"target_weights": 32 * GIB, "drafter_weights": 2.5 * GIB}
