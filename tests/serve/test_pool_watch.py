@@ -7,17 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.scripted_engine import ScriptedEngine
+from tests.scripted_engine import Answer, ScriptedEngine
 from tests.serve.polled_desk import PolledDesk
 
 from specbudget.budget.model import Budget
+from specbudget.catalog.sets import Artifact, Source
 from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.kv_geometry import AttentionLayer, ModelGeometry, RecurrentLayer
 from specbudget.domain.observation import EngineFacts, RankReading
 from specbudget.domain.start_memory import RankMemory
 from specbudget.serve.kv_figures import ModelFacts, Pair, kv_figures
 from specbudget.serve.pool_watch import PoolWatch, pool_gaps
-from specbudget.sources.checkpoint import DeviceWeights
+from specbudget.simulate.checkpoint import write_target
+from specbudget.sources.checkpoint import DeviceWeights, read_checkpoint
 
 GIB = 2**30
 FIRST_LOAD, SHARE = 40 * GIB, 0.75
@@ -133,3 +135,29 @@ async def test_the_sidecar_tells_it_from_what_the_engine_says(tmp_path: Path, ca
     told = [record.getMessage() for record in caplog.records if "kv pool" in record.getMessage()]
     assert len(told) == 1
     assert "688128 more: 47.0% of the 1298128 that fit" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("info", "copies"),
+    [
+        (b'{"speculative_algorithm": "EAGLE", "model_path": "/m", "speculative_draft_model_path": "/m"}', True),
+        (b'{"speculative_algorithm": "EAGLE", "model_path": "/m"}', True),
+        (b'{"speculative_algorithm": "EAGLE", "model_path": "/m", "speculative_draft_model_path": "/head"}', False),
+        (b'{"speculative_algorithm": "EAGLE3", "model_path": "/m"}', False),
+        (b'{"speculative_algorithm": null, "model_path": "/m"}', False),
+    ],
+    ids=["the target's own path", "no path", "a head of its own", "another family", "no speculation"],
+)
+async def test_a_drafter_within_the_target_has_its_copies_too(tmp_path: Path, info: bytes, copies: bool) -> None:
+    """Prediction layers in the target's files hold embedding and head a second time while the pool is sized."""
+    write_target(tmp_path / "target")
+    async with ScriptedEngine({"/server_info": Answer(info)}) as engine:
+        polled = PolledDesk(engine, tmp_path, target={"path": "target"})
+        polled.desk.checkpoints[Artifact.TARGET] = read_checkpoint(tmp_path / "target")
+        await polled.poll(Source.SERVER_INFO)
+        weights = polled.desk.drafter_weights(polled.now)
+        await polled.http.close()
+    assert (weights is not None) is copies
+    if weights is not None:
+        # 157,184 rows of 2560 in bfloat16, twice
+        assert weights.charged_bytes - weights.resident_bytes == 2 * 157_184 * 2560 * 2

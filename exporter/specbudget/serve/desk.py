@@ -43,7 +43,7 @@ from specbudget.serve.pool_watch import PoolWatch
 from specbudget.serve.slo_policy import slo_policy
 from specbudget.serve.staging import cold_start_seconds
 from specbudget.serve.start_watch import StartWatch
-from specbudget.sources.checkpoint import Checkpoint, DeviceWeights, weights_per_device
+from specbudget.sources.checkpoint import Checkpoint, DeviceWeights, TensorPart, weights_per_device
 from specbudget.sources.checkpoint import Role as WeightRole
 from specbudget.sources.pair_facts import simulated_length
 
@@ -190,11 +190,15 @@ class Desk:
 
     def drafter_weights(self, now: float) -> DeviceWeights | None:
         """The drafter's weights per device; None where they cannot be computed."""
-        drafter, facts = self.checkpoints.get(Artifact.DRAFTER), self.view.fresh_facts(now)
-        if drafter is None:
+        facts, algorithm = self.view.fresh_facts(now), self.view.algorithm(now)
+        holder = self.checkpoints.get(Artifact.DRAFTER)
+        if self.loaded.budget.drafter.path is None and facts.drafter_path in (None, facts.target_path):
+            target = self.checkpoints.get(Artifact.TARGET)
+            holder = target if target is not None and _holds_drafter(target, algorithm) else None
+        if holder is None:
             return None
         ranks = facts.tensor_parallel or self.loaded.budget.parallelism.tensor
-        return weights_per_device(drafter, self.view.algorithm(now), ranks, WeightRole.DRAFTER)
+        return weights_per_device(holder, algorithm, ranks, WeightRole.DRAFTER)
 
     def suspects(self, figures: KvFigures, now: float) -> dict[Suspect, str]:
         """Likely causes of a low or strange acceptance length, each with its sentence."""
@@ -255,6 +259,12 @@ class Desk:
     def checkpoint_sources(self) -> tuple[Source, ...]:
         """The checkpoints that are configured."""
         return tuple(source for source in CHECKPOINT_SOURCES if source in self.health)
+
+
+def _holds_drafter(target: Checkpoint, algorithm: DraftAlgorithm | None) -> bool:
+    """True where the target's files hold the prediction layers that draft for it; the engine says EAGLE for them."""
+    stored = any(group.part is TensorPart.MTP for group in target.tensor_groups or ())
+    return stored and algorithm in (DraftAlgorithm.MTP, DraftAlgorithm.EAGLE)
 
 
 def _model_facts(checkpoint: Checkpoint | None) -> ModelFacts:
