@@ -32,7 +32,6 @@ from specbudget.serve.pair_watch import PairVerdict
 from specbudget.serve.pool_watch import pool_gaps
 from specbudget.serve.staging import as_run, cold_start_seconds, device_memory, start_kind
 from specbudget.sources.checkpoint import Role as WeightRole
-from specbudget.sources.checkpoint import weights_per_device
 
 MAX_WORD = 64
 """Characters of a label that the engine words; it keeps to that, what answers in its place may not."""
@@ -68,14 +67,14 @@ def _lines(families: Families, spendings: list[Spending], *, broken: bool) -> No
 
 
 def _artifacts(families: Families, desk: Desk, now: float) -> None:
-    ranks, pair = desk.view.ranks(now), desk.pair(now)
+    ranks = desk.view.ranks(now)
     for artifact, checkpoint in desk.checkpoints.items():
         families.gauge(series.ARTIFACT_BYTES, (artifact,), checkpoint.disk_bytes)
         families.gauge(series.ARTIFACT_PARAMETERS, (artifact,), checkpoint.parameters)
         if checkpoint.fingerprint is not None:
             named = (checkpoint.architecture or "unknown", checkpoint.dtype or "unknown", checkpoint.fingerprint)
             families.gauge(series.ARTIFACT_INFO, (artifact, *named), 1)
-        weights = weights_per_device(checkpoint, pair.algorithm, pair.tensor_parallel, WeightRole(artifact))
+        weights = desk.weights(checkpoint, WeightRole(artifact), now)
         computed = None if weights is None else weights.resident_bytes
         for rank, reading in ranks.items():
             # of the target the engine knows better than any rule of sharding; of the drafter it says nothing

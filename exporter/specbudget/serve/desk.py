@@ -29,7 +29,7 @@ from specbudget.serve.acceptance_book import AcceptanceBook
 from specbudget.serve.engine_view import EngineView
 from specbudget.serve.gauge_batches import GaugeBatches
 from specbudget.serve.health import SourceHealth
-from specbudget.serve.kv_figures import KvFigures, ModelFacts, Pair, kv_figures
+from specbudget.serve.kv_figures import KvFigures, ModelFacts, Pair, attention_groups, kv_figures
 from specbudget.serve.ledger import Ledger
 from specbudget.serve.lines import (
     acceptance_spendings,
@@ -197,8 +197,18 @@ class Desk:
             holder = target if target is not None and _holds_drafter(target, algorithm) else None
         if holder is None:
             return None
-        ranks = facts.tensor_parallel or self.loaded.budget.parallelism.tensor
-        return weights_per_device(holder, algorithm, ranks, WeightRole.DRAFTER)
+        return self.weights(holder, WeightRole.DRAFTER, now)
+
+    def weights(self, checkpoint: Checkpoint, role: WeightRole, now: float) -> DeviceWeights | None:
+        """A model's weights per device as the engine spreads them; None where they cannot be computed."""
+        facts, budget = self.view.fresh_facts(now), self.loaded.budget
+        return weights_per_device(
+            checkpoint,
+            self.view.algorithm(now),
+            facts.tensor_parallel or budget.parallelism.tensor,
+            role,
+            attention_data_parallel=attention_groups(facts, budget),
+        )
 
     def suspects(self, figures: KvFigures, now: float) -> dict[Suspect, str]:
         """Likely causes of a low or strange acceptance length, each with its sentence."""
