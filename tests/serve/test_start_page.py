@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import logging
 import os
 import time
 from collections.abc import AsyncIterator, Callable
@@ -65,6 +66,26 @@ async def test_measured_phases_leave_a_rest_and_a_hot_reload_is_none_of_them(mak
     assert (duration(page, "load"), duration(page, "graph_capture"), offset(page, "ready")) == (140.0, 35.0, 221.0)
     assert 221.0 - sum(page.of("startup_stage_duration_seconds")) == 46.0
     assert page.of("cold_start_seconds") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("phases_before_0.5.18", "ready=221"),
+        ("phases_by_label", "ready=221 load=140 graph_capture=35 rest=46 latest_hot_reload=12"),
+    ],
+)
+async def test_what_no_phase_explains_is_told_once(
+    make: Callable[..., PolledDesk], caplog: pytest.LogCaptureFixture, name: str, told: str
+) -> None:
+    """The rest of the total and the latest hot reload stand in one line of the log; what was not measured does not."""
+    polled = make(**BUDGET)
+    with caplog.at_level(logging.INFO):
+        for _ in range(3):
+            await polled.read((STARTS / f"{name}.prom").read_bytes(), after=5)
+    lines = [record.getMessage() for record in caplog.records if "measured by the engine" in record.getMessage()]
+    assert len(lines) == 1
+    assert lines[0].endswith(f"seconds: {told}")
 
 
 async def test_a_hot_reload_alone_tells_of_no_start(make: Callable[..., PolledDesk]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 
@@ -9,6 +10,8 @@ from specbudget.catalog.series import GENERATED_TOKENS, KV_RETRACTIONS, SOURCE_E
 from specbudget.catalog.sets import ErrorReason, Source
 from specbudget.domain.acceptance import is_possible
 from specbudget.domain.observation import EngineReading
+from specbudget.domain.stages import StageArtifact
+from specbudget.domain.start_phases import StartPhases
 from specbudget.errors import SourceError
 from specbudget.serve.desk import Desk
 from specbudget.sources.http import EngineHttp
@@ -24,6 +27,8 @@ SERVER_INFO_TIMEOUT = 30.0
 WHOLE_ENGINE = ""
 """In place of a rank: a counter of the tokenizer process, which has none."""
 
+log = logging.getLogger(__name__)
+
 
 class EngineLoops:
     """The three endpoints; none of them makes the engine generate. `clock` tells seconds since the epoch."""
@@ -31,6 +36,7 @@ class EngineLoops:
     def __init__(self, desk: Desk, http: EngineHttp, *, clock: Callable[[], float] = time.time) -> None:
         self._desk, self._http, self._clock = desk, http, clock
         self._reader = MetricsReader()
+        self._phases: StartPhases | None = None
 
     async def read_metrics(self) -> None:
         """/metrics: gauges by rank, batch reports where no server log is given, the engine's counters."""
@@ -54,7 +60,25 @@ class EngineLoops:
         self._read_lengths(reading, now)
         desk.view.watch(now)
         self._read_counters(reading, now)
-        desk.starts.see_phases(read_phases(body))
+        phases = read_phases(body)
+        self._tell_phases(phases)
+        desk.starts.see_phases(phases)
+
+    def _tell_phases(self, phases: StartPhases | None) -> None:
+        """Says what the engine measured of its start, with what no phase explains; a hot reload is none of it."""
+        if phases is None or phases == self._phases:
+            return
+        self._phases = phases
+        measured = {
+            "ready": phases.engine,
+            "load": phases.load,
+            "kv_alloc": phases.kv_alloc,
+            "graph_capture": phases.captured(StageArtifact.BOTH),
+            "rest": phases.rest,
+            "latest_hot_reload": phases.hot_reload,
+        }
+        told = " ".join(f"{name}={seconds:g}" for name, seconds in measured.items() if seconds is not None)
+        log.info("measured by the engine itself, in seconds: %s", told)
 
     def _note_up(self, now: float) -> None:
         """The engine answers: where no log tells of its starts, its coming up begins a life."""
