@@ -13,7 +13,8 @@ from tests.scripted_engine import FIXTURES
 from specbudget.budget.model import Budget
 from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.observation import EngineFacts, RankReading
-from specbudget.serve.kv_figures import KvFigures, ModelFacts, Pair, PoolFigures, kv_figures
+from specbudget.pair.kv import ModelFacts, Pair
+from specbudget.serve.kv_figures import KvFigures, PoolFigures, kv_figures
 from specbudget.sources.checkpoint import read_checkpoint
 
 FACTS = EngineFacts(

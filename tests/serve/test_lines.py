@@ -8,7 +8,7 @@ import pytest
 
 from specbudget.budget.model import Budget
 from specbudget.catalog.sets import Scope
-from specbudget.domain.codesign import CheckResult, Finding
+from specbudget.domain.finding import CheckResult, Finding
 from specbudget.domain.line_state import LineState, Spending, line_state
 from specbudget.domain.pair_change import Change, ModelChange, PairChange, RecheckPlan
 from specbudget.serve.acceptance_book import AcceptanceBook

@@ -19,8 +19,8 @@ from specbudget.domain.codesign import (
 from specbudget.domain.drafter import DraftAlgorithm, parse_algorithm
 from specbudget.domain.kv_geometry import RecurrentLayer
 from specbudget.domain.observation import EngineFacts
+from specbudget.pair.side import Side
 from specbudget.sources.checkpoint import Checkpoint, ConfigFacts, TensorPart
-from specbudget.sources.pair_side import Side
 
 SIMULATED_LENGTH = "SGLANG_SIMULATE_ACC_LEN"
 """Environment variable with which SGLang pretends an acceptance length."""
