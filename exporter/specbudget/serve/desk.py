@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from specbudget.budget.reading import LoadedBudget
+from specbudget.budget.slo_policy import slo_policy
 from specbudget.catalog.series import KV_RETRACTIONS, RECORDS, SOURCE_ERRORS, STARTUPS
 from specbudget.catalog.sets import (
     CHECKPOINT_SOURCES,
@@ -40,7 +41,6 @@ from specbudget.serve.lines import (
     staging_spendings,
 )
 from specbudget.serve.pair_watch import PairVerdict, PairWatch
-from specbudget.serve.slo_policy import slo_policy
 from specbudget.serve.staging import cold_start_seconds
 from specbudget.serve.start_watch import StartWatch
 from specbudget.sources.checkpoint import Checkpoint, DeviceWeights, weights_per_device
