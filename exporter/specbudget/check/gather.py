@@ -45,8 +45,19 @@ def gather(
     Raises BudgetError for a budget or lock that cannot be used, EngineSilent.
     """
     loaded = load_budget(budget_file)
-    budget = loaded.budget
     locked = _lock(loaded, lock, approving=approving)
+    return gather_for(loaded.budget, budget_file, engine_url=engine_url, lock=locked, working=working)
+
+
+def gather_for(
+    budget: Budget,
+    budget_file: Path,
+    *,
+    engine_url: str | None = None,
+    lock: LoadedLock | None = None,
+    working: Callable[[str], None] = lambda _: None,
+) -> Plan:
+    """The plan of a budget whose relative paths are taken from the folder of `budget_file`; raises EngineSilent."""
     engine = _engine(budget, budget_file, engine_url, working)
     served = (engine.facts.served_model if engine is not None else None) or launch_facts(budget).served_model
     reference, problem = _reference(budget, budget_file, served, working)
@@ -56,7 +67,7 @@ def gather(
         target=_side(budget.target.path, budget_file, working),
         drafter=_side(budget.drafter.path, budget_file, working),
         engine=engine,
-        lock=locked,
+        lock=lock,
         reference=reference,
         reference_problem=problem,
         start=_start(budget, budget_file, working),
