@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from specbudget.check.plan import Plan
-from specbudget.check.rules.kv_common import GEOMETRY, NO_DRAFTER, kv_rule, line_of, why_no_drafter
+from specbudget.check.rules.kv_line import GEOMETRY, NO_DRAFTER, kv_rule, line_of, why_no_drafter
 from specbudget.check.rules.kv_words import layer_words
 from specbudget.check.rules.rule import told
 from specbudget.domain.finding import Outcome, unknown
