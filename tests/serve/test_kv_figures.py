@@ -15,7 +15,8 @@ from specbudget.budget.model import Budget
 from specbudget.catalog.sets import Artifact, Source
 from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.observation import EngineFacts, RankReading
-from specbudget.serve.kv_figures import KvFigures, ModelFacts, Pair, PoolFigures, kv_figures
+from specbudget.pair.kv import ModelFacts, Pair
+from specbudget.serve.kv_figures import KvFigures, PoolFigures, kv_figures
 from specbudget.simulate.checkpoint import write_drafter
 from specbudget.sources.checkpoint import read_checkpoint
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from specbudget.budget.model import Budget
+from specbudget.budget.slo_policy import slo_policy
 from specbudget.catalog.sets import Scope
-from specbudget.domain.codesign import CheckResult, Finding
+from specbudget.domain.finding import CheckResult, Finding
 from specbudget.domain.line_state import LineState, Spending, line_state
 from specbudget.domain.pair_change import Change, ModelChange, PairChange, RecheckPlan
 from specbudget.serve.acceptance_book import AcceptanceBook
@@ -22,7 +23,6 @@ from specbudget.serve.lines import (
     staging_spendings,
 )
 from specbudget.serve.pair_watch import PairVerdict
-from specbudget.serve.slo_policy import slo_policy
 
 GIB = 1 << 30
 NOW = 1_796_000_000.0

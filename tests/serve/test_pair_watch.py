@@ -13,16 +13,16 @@ from specbudget.budget.lock import Lock, LockedAcceptance, lock_path, write_lock
 from specbudget.budget.model import Budget
 from specbudget.budget.reading import load_budget
 from specbudget.catalog.sets import Artifact
-from specbudget.domain.codesign import CheckResult
+from specbudget.domain.finding import CheckResult
 from specbudget.domain.observation import EngineFacts
 from specbudget.domain.pair_change import Change, RecheckPlan
+from specbudget.pair.side import locked_model, read_side
 from specbudget.serve.collect import collect
 from specbudget.serve.desk import Desk
 from specbudget.serve.pair_watch import PairWatch
 from specbudget.serve.publish import render
 from specbudget.simulate.checkpoint import write_drafter, write_target
 from specbudget.sources.checkpoint import read_checkpoint
-from specbudget.sources.pair_side import locked_model, read_side
 
 FACTS = EngineFacts(version="0.5.23", algorithm="DSPARK", speculates=True, num_steps=1, num_draft_tokens=9)
 

@@ -16,7 +16,8 @@ from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.kv_geometry import AttentionLayer, ModelGeometry, RecurrentLayer
 from specbudget.domain.observation import EngineFacts, RankReading
 from specbudget.domain.start_memory import RankMemory
-from specbudget.serve.kv_figures import ModelFacts, Pair, kv_figures
+from specbudget.pair.kv import ModelFacts, Pair
+from specbudget.serve.kv_figures import kv_figures
 from specbudget.serve.pool_watch import PoolWatch, pool_gaps
 from specbudget.simulate.checkpoint import write_target
 from specbudget.sources.checkpoint import DeviceWeights, read_checkpoint

@@ -15,7 +15,8 @@ from specbudget.domain.stages import Stage, StageArtifact, StagingMode
 from specbudget.domain.start_memory import RankMemory
 from specbudget.domain.start_stages import StageTime
 from specbudget.domain.start_up import StartUp
-from specbudget.serve.kv_figures import KvFigures, ModelFacts, Pair, PoolFigures
+from specbudget.pair.kv import ModelFacts, Pair
+from specbudget.serve.kv_figures import KvFigures, PoolFigures
 from specbudget.serve.staging import AsRun, as_run, cold_start_seconds, device_memory, start_kind
 from specbudget.serve.start_view import StartView
 

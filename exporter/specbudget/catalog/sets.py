@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from specbudget.domain.codesign import CheckResult as CheckResult
+from specbudget.domain.finding import CheckResult as CheckResult
 from specbudget.domain.line_state import LineState
 from specbudget.domain.pair_change import RecheckPlan as RecheckPlan
 from specbudget.domain.requests import EXCLUSIONS

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
+from specbudget.domain.recurrent_state import RecurrentState
+
 _INDEX_QUANT_BLOCK = 128
 _SCALE_BYTES = 4
 _ROPE_BYTES = 2
@@ -55,7 +57,12 @@ class LatentLayer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecurrentLayer:
-    """A linear-attention, Mamba, convolution or pure MLP layer: it holds no KV."""
+    """A linear-attention, Mamba, convolution or pure MLP layer: it holds no KV.
+
+    `state` is what it keeps per request slot instead; None where that is not known.
+    """
+
+    state: RecurrentState | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from specbudget.budget.reading import LoadedBudget
+from specbudget.budget.slo_policy import slo_policy
 from specbudget.catalog.series import KV_RETRACTIONS, RECORDS, SOURCE_ERRORS, STARTUPS
 from specbudget.catalog.sets import (
     CHECKPOINT_SOURCES,
@@ -25,11 +26,13 @@ from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.line_state import Spending
 from specbudget.domain.observation import RankReading
 from specbudget.domain.suspects import Evidence
+from specbudget.pair.facts import simulated_length
+from specbudget.pair.kv import Pair, attention_groups, drafter_model_facts, model_facts
 from specbudget.serve.acceptance_book import AcceptanceBook
 from specbudget.serve.engine_view import EngineView
 from specbudget.serve.gauge_batches import GaugeBatches
 from specbudget.serve.health import SourceHealth
-from specbudget.serve.kv_figures import KvFigures, ModelFacts, Pair, attention_groups, kv_figures
+from specbudget.serve.kv_figures import KvFigures, kv_figures
 from specbudget.serve.ledger import Ledger
 from specbudget.serve.lines import (
     acceptance_spendings,
@@ -40,12 +43,10 @@ from specbudget.serve.lines import (
 )
 from specbudget.serve.pair_watch import PairVerdict, PairWatch
 from specbudget.serve.pool_watch import PoolWatch
-from specbudget.serve.slo_policy import slo_policy
 from specbudget.serve.staging import cold_start_seconds
 from specbudget.serve.start_watch import StartWatch
 from specbudget.sources.checkpoint import Checkpoint, DeviceWeights, TensorPart, weights_per_device
 from specbudget.sources.checkpoint import Role as WeightRole
-from specbudget.sources.pair_facts import simulated_length
 
 INTERVALS = {
     Source.SERVER_INFO: 60.0,
@@ -166,8 +167,8 @@ class Desk:
         target, drafter = self.checkpoints.get(Artifact.TARGET), self.checkpoints.get(Artifact.DRAFTER)
         weights = self.drafter_weights(now)
         return Pair(
-            target=_model_facts(target),
-            drafter=_drafter_facts(target, drafter, algorithm, None if weights is None else weights.charged_bytes),
+            target=model_facts(target),
+            drafter=drafter_model_facts(target, drafter, algorithm, None if weights is None else weights.charged_bytes),
             algorithm=algorithm,
             facts=facts,
             budget=self.loaded.budget,
@@ -275,28 +276,3 @@ def _holds_drafter(target: Checkpoint, algorithm: DraftAlgorithm | None) -> bool
     """True where the target's files hold the prediction layers that draft for it; the engine says EAGLE for them."""
     stored = any(group.part is TensorPart.MTP for group in target.tensor_groups or ())
     return stored and algorithm in (DraftAlgorithm.MTP, DraftAlgorithm.EAGLE)
-
-
-def _model_facts(checkpoint: Checkpoint | None) -> ModelFacts:
-    if checkpoint is None:
-        return ModelFacts()
-    facts = checkpoint.facts
-    return ModelFacts(
-        geometry=checkpoint.geometry,
-        dtype=(facts.dtype if facts is not None else None) or checkpoint.dtype,
-        kv_quantization=None if facts is None else facts.kv_quantization,
-        nextn_layers=None if facts is None else facts.num_nextn_predict_layers,
-    )
-
-
-def _drafter_facts(
-    target: Checkpoint | None, drafter: Checkpoint | None, algorithm: DraftAlgorithm | None, weight_bytes: int | None
-) -> ModelFacts:
-    """The drafter's own checkpoint, or the prediction layers that its checkpoint or the target's carries."""
-    holder = drafter if drafter is not None else target
-    facts = replace(_model_facts(holder), charged_weight_bytes=weight_bytes)
-    if holder is None or algorithm is None or not algorithm.is_chain:
-        return facts if drafter is not None else ModelFacts()
-    if holder.mtp_geometry is not None:
-        return replace(facts, geometry=holder.mtp_geometry)
-    return facts if drafter is not None else ModelFacts()

@@ -11,6 +11,7 @@ from pathlib import Path
 from specbudget.budget.model import resolve
 from specbudget.catalog.sets import ErrorReason, Source
 from specbudget.errors import SourceError
+from specbudget.pair.side import SideReader
 from specbudget.serve.background import in_background
 from specbudget.serve.desk import ARTIFACT_OF, Desk
 from specbudget.serve.engine_loops import EngineLoops
@@ -19,7 +20,6 @@ from specbudget.serve.ingest import RequestLoop, ServerLogLoop, TailLoop
 from specbudget.serve.poll import poll_forever
 from specbudget.sources.checkpoint import CheckpointReader, ProblemKind
 from specbudget.sources.http import EngineHttp, TlsFiles
-from specbudget.sources.pair_side import SideReader
 from specbudget.sources.tail import Position
 
 FIRST_LOOK_SECONDS = 2.0

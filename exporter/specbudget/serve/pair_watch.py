@@ -10,12 +10,13 @@ from pathlib import Path
 from specbudget.budget.lock import LoadedLock, load_lock, lock_path
 from specbudget.budget.model import Budget
 from specbudget.catalog.sets import Artifact
-from specbudget.domain.codesign import CheckResult, Finding, counts, judge, pair_ratio
+from specbudget.domain.codesign import judge, pair_ratio
+from specbudget.domain.finding import CheckResult, Finding, counts
 from specbudget.domain.observation import EngineFacts
 from specbudget.domain.pair_change import Fingerprints, PairChange, RecheckPlan, pair_change
 from specbudget.errors import BudgetError
-from specbudget.sources.pair_facts import engine_setup, pair_facts
-from specbudget.sources.pair_side import Side
+from specbudget.pair.facts import engine_setup, pair_facts
+from specbudget.pair.side import Side
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,8 @@ from specbudget.domain.kv_geometry import RecurrentLayer
 from specbudget.domain.observation import RankReading
 from specbudget.domain.pool_gap import RESERVE_BYTES, duplicate_vocabulary, unused_memory
 from specbudget.domain.start_memory import RankMemory
-from specbudget.serve.kv_figures import KvFigures, Pair
+from specbudget.pair.kv import Pair
+from specbudget.serve.kv_figures import KvFigures
 from specbudget.sources.checkpoint import DeviceWeights
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,8 @@ from specbudget.domain.observation import EngineFacts, RankReading
 from specbudget.domain.stages import Stage, StageArtifact, StagingMode
 from specbudget.domain.start_memory import RankMemory
 from specbudget.domain.start_phases import GRAPH_OWNERS
-from specbudget.serve.kv_figures import KvFigures, Pair
+from specbudget.pair.kv import Pair
+from specbudget.serve.kv_figures import KvFigures
 from specbudget.serve.start_view import StartView
 
 WARM_MARGIN = 1.2

@@ -10,13 +10,13 @@ from specbudget.domain.codesign import (
     DrafterFacts,
     EngineFlags,
     EngineSetup,
-    Finding,
     PairFacts,
     TapStatement,
     TargetFacts,
     judge,
 )
 from specbudget.domain.drafter import DraftAlgorithm
+from specbudget.domain.finding import Finding
 
 NESTED = "dflash_config.target_layer_ids"
 EAGLE3_KEY = "eagle_config.eagle_aux_hidden_state_layer_ids"

@@ -19,20 +19,10 @@ from domain.codesign.pairs_to_judge import (
     taps,
     target,
 )
-from specbudget.domain.codesign import (
-    RULES,
-    CheckResult,
-    EngineFlags,
-    PairFacts,
-    Rope,
-    Rule,
-    TapStatement,
-    counts,
-    judge,
-    overall,
-)
+from specbudget.domain.codesign import RULES, EngineFlags, PairFacts, Rope, Rule, TapStatement, judge
 from specbudget.domain.codesign.facts import fact_words
 from specbudget.domain.drafter import DraftAlgorithm
+from specbudget.domain.finding import CheckResult, counts, overall
 
 PASS, WARN, FAIL, UNKNOWN = CheckResult.PASS, CheckResult.WARN, CheckResult.FAIL, CheckResult.UNKNOWN
 LING = target(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from specbudget.domain.codesign.facts import PairFacts
-from specbudget.domain.codesign.finding import Outcome, Rule, fails, passes, unknown, warns
+from specbudget.domain.codesign.rule import Rule
 from specbudget.domain.drafter import DraftAlgorithm
+from specbudget.domain.finding import Outcome, fails, passes, unknown, warns
 
 _FULL_ROTARY_MODELS = frozenset({None, "llama", "qwen2", "qwen3"})
 """Families of draft layers that rotate whole heads; a None is a head of the target's own family or unnamed."""

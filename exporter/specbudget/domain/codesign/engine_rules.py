@@ -10,8 +10,9 @@ from specbudget.domain.codesign.architectures import (
     ONLY_IN_LAST,
 )
 from specbudget.domain.codesign.facts import PairFacts
-from specbudget.domain.codesign.finding import BLOCK, Outcome, Rule, fails, passes, unknown, warns
+from specbudget.domain.codesign.rule import BLOCK, Rule
 from specbudget.domain.drafter import DraftAlgorithm, block_draft_tokens
+from specbudget.domain.finding import Outcome, fails, passes, unknown, warns
 
 _SAME_FOR_ENGINE = frozenset({DraftAlgorithm.EAGLE, DraftAlgorithm.MTP})
 """SGLang says EAGLE for both."""

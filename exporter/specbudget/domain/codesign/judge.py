@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 from specbudget.domain.codesign import block_rules, context_rules, engine_rules, shape_rules, tap_rules
 from specbudget.domain.codesign.facts import PairFacts, missing
-from specbudget.domain.codesign.finding import CheckResult, Finding, Outcome, Rule, unknown
+from specbudget.domain.codesign.rule import Rule
 from specbudget.domain.drafter import DraftAlgorithm
+from specbudget.domain.finding import CheckResult, Finding, Outcome, overall, unknown
 
 RULES: tuple[Rule, ...] = (
     *(rule for rule in engine_rules.RULES if rule.what == "algorithm"),
@@ -35,32 +35,7 @@ def judge(facts: PairFacts, rules: Iterable[Rule] = RULES) -> tuple[Finding, ...
 def _finding(rule: Rule, facts: PairFacts) -> Finding:
     lacking = missing(facts, rule.reads)
     outcome: Outcome = unknown(f"needs {', '.join(lacking)}") if lacking else rule.check(facts)
-    return Finding(
-        id=rule.id,
-        result=outcome.result,
-        required=rule.required if outcome.required is None else outcome.required,
-        message=outcome.message,
-        value=outcome.value,
-        limit=outcome.limit,
-        unit=rule.unit,
-    )
-
-
-def overall(findings: Iterable[Finding]) -> CheckResult:
-    """Fail if any fails, else unknown if a required fact is missing, else warn, else pass."""
-    found = tuple(findings)
-    results = {finding.result for finding in found}
-    if CheckResult.FAIL in results:
-        return CheckResult.FAIL
-    if any(finding.required for finding in found if finding.result is CheckResult.UNKNOWN):
-        return CheckResult.UNKNOWN
-    return CheckResult.WARN if CheckResult.WARN in results else CheckResult.PASS
-
-
-def counts(findings: Iterable[Finding]) -> dict[CheckResult, int]:
-    """How many findings of each result; every result is there."""
-    found = Counter(finding.result for finding in findings)
-    return {result: found[result] for result in CheckResult}
+    return rule.text.finding(outcome)
 
 
 def pair_ratio(findings: Iterable[Finding], *, recheck_due: bool = False) -> float | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from specbudget.domain.codesign.facts import PairFacts
-from specbudget.domain.codesign.finding import BLOCK, Outcome, Rule, fails, passes, unknown, warns
+from specbudget.domain.codesign.rule import BLOCK, Rule
 from specbudget.domain.drafter import DraftAlgorithm
+from specbudget.domain.finding import Outcome, fails, passes, unknown, warns
 
 _PADDING = 64
 _LARGEST_PADDING = 512

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from specbudget.domain.codesign.facts import PairFacts, TapStatement
-from specbudget.domain.codesign.finding import TAPPED, Outcome, Rule, fails, passes, unknown, warns
+from specbudget.domain.codesign.rule import TAPPED, Rule
 from specbudget.domain.drafter import DraftAlgorithm
+from specbudget.domain.finding import Outcome, fails, passes, unknown, warns
 
 _TAPS_KEY = {
     DraftAlgorithm.DFLASH: "dflash_config.target_layer_ids",

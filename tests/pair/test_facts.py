@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from specbudget.budget.model import Budget
-from specbudget.domain.codesign import CheckResult, EngineFlags, EngineSetup, Finding, judge, overall
+from specbudget.domain.codesign import EngineFlags, EngineSetup, judge
 from specbudget.domain.drafter import DraftAlgorithm
+from specbudget.domain.finding import CheckResult, Finding, overall
 from specbudget.domain.observation import EngineFacts
+from specbudget.pair.facts import engine_setup, pair_facts, simulated_length, stated_algorithm
+from specbudget.pair.side import Side, SideReader, locked_model, read_side
 from specbudget.simulate.checkpoint import write_drafter, write_target
 from specbudget.sources.checkpoint import read_checkpoint
-from specbudget.sources.pair_facts import engine_setup, pair_facts, simulated_length, stated_algorithm
-from specbudget.sources.pair_side import Side, SideReader, locked_model, read_side
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 PAIRS, CONFIGS = FIXTURES / "pairs", FIXTURES / "configs"

@@ -19,8 +19,8 @@ from specbudget.domain.codesign import (
 from specbudget.domain.drafter import DraftAlgorithm, parse_algorithm
 from specbudget.domain.kv_geometry import RecurrentLayer
 from specbudget.domain.observation import EngineFacts
+from specbudget.pair.side import Side
 from specbudget.sources.checkpoint import Checkpoint, ConfigFacts, TensorPart
-from specbudget.sources.pair_side import Side
 
 SIMULATED_LENGTH = "SGLANG_SIMULATE_ACC_LEN"
 """Environment variable with which SGLang pretends an acceptance length."""
@@ -74,9 +74,10 @@ def engine_setup(budget: Budget, running: EngineFacts, flags: EngineFlags | None
     `running` are fresh facts, or ones that say nothing; `flags` what the running engine says of its arguments.
     """
     engine = budget.engine
-    planned = EngineFlags()
+    given = planned = EngineFlags()
     if engine.args is not None and engine.kind == "sglang":
-        planned = read_launch_args(engine.args).filled_from(DEFAULTS)
+        given = read_launch_args(engine.args)
+        planned = given.filled_from(DEFAULTS)
     known = planned if flags is None else flags.filled_from(planned)
     staging = budget.budget.staging
     role = running.role or {"null": "unified"}.get(known.disaggregation_mode or "", known.disaggregation_mode)
@@ -90,8 +91,8 @@ def engine_setup(budget: Budget, running: EngineFacts, flags: EngineFlags | None
         topk=_first(running.topk, known.speculative_eagle_topk),
         adaptive=running.adaptive,
         draft_window=_first(running.draft_window, known.speculative_draft_window_size),
-        tensor_parallel=_first(running.tensor_parallel, budget.parallelism.tensor),
-        pipeline_parallel=_first(running.pipeline_parallel, budget.parallelism.pipeline),
+        tensor_parallel=_first(running.tensor_parallel, _first(given.tp_size, budget.parallelism.tensor)),
+        pipeline_parallel=_first(running.pipeline_parallel, _first(given.pp_size, budget.parallelism.pipeline)),
         attention_dp=running.attention_dp if running.attention_dp is not None else known.enable_dp_attention,
         prefill_only=role == "prefill",
         planned_staging=None if staging is None else staging.mode,

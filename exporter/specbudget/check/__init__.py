@@ -1,0 +1,1 @@
+"""The gate before rollout: two checkpoints, the budget and the launch arguments, judged line by line."""

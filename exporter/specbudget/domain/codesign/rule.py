@@ -1,0 +1,50 @@
+"""What a co-design rule is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from specbudget.domain.codesign.facts import PairFacts
+from specbudget.domain.drafter import DraftAlgorithm
+from specbudget.domain.finding import Outcome, RuleText
+
+LINE = "codesign"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule, declared once.
+
+    `asks` is its question in a few words. `reads` are dotted names of facts it cannot do without: where one of them
+    is None the finding is unknown and `check` is not called. Without `algorithms` it holds for all of them.
+    `source` says where the rule comes from.
+    """
+
+    what: str
+    asks: str
+    check: Callable[[PairFacts], Outcome]
+    source: str
+    reads: tuple[str, ...] = ()
+    algorithms: frozenset[DraftAlgorithm] | None = None
+    required: bool = True
+    unit: str = ""
+
+    @property
+    def id(self) -> str:
+        """The stable id of its finding."""
+        return f"{LINE}.{self.what}"
+
+    @property
+    def text(self) -> RuleText:
+        """Its words, as those of every line's rules."""
+        return RuleText(id=self.id, asks=self.asks, source=self.source, unit=self.unit, required=self.required)
+
+    def applies(self, facts: PairFacts) -> bool:
+        """Whether the rule says anything of a drafter of this algorithm."""
+        return self.algorithms is None or facts.algorithm in self.algorithms
+
+
+BLOCK = frozenset({DraftAlgorithm.DSPARK, DraftAlgorithm.DFLASH})
+TAPPED = BLOCK | {DraftAlgorithm.EAGLE3}
+"""Drafters that read the target's hidden states at chosen layers."""
