@@ -11,6 +11,7 @@ from specbudget.budget.reading import load_budget
 from specbudget.errors import BudgetError, Problem, StateError
 from specbudget.logs import configure
 from specbudget.serve.sidecar import Sidecar
+from specbudget.serve.upstream_tls import check_tls_files
 
 SERVED_ENGINES = ("sglang",)
 
@@ -25,6 +26,7 @@ def run_serve(budget: Path, host: str, port: int, state: Path | None) -> int:
     if kind not in SERVED_ENGINES:
         served = ", ".join(SERVED_ENGINES)
         raise BudgetError([Problem(str(budget), None, "engine.kind", f"{kind} is not served yet; served: {served}")])
+    check_tls_files(loaded)
     sidecar = Sidecar(loaded, state)
 
     def started(taken: int) -> None:

@@ -22,6 +22,7 @@ from specbudget.serve.desk import Desk
 from specbudget.serve.following import Following, guarded
 from specbudget.serve.publish import Publisher
 from specbudget.serve.store import Store
+from specbudget.serve.upstream_tls import check_tls_files
 from specbudget.serve.web import listen, make_app
 from specbudget.sources.tail import Position
 
@@ -84,6 +85,8 @@ class Sidecar:
         """Reads the budget file again; a bad one leaves the old in force. Returns its problems."""
         try:
             loaded = load_budget(self.desk.loaded.path)
+            if loaded.budget.engine.tls != self.desk.loaded.budget.engine.tls:
+                check_tls_files(loaded)
         except BudgetError as error:
             for problem in error.problems:
                 log.error("budget not loaded, the old one stays in force: %s", problem)
