@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import subprocess
 import sys
 import threading
@@ -12,19 +11,9 @@ from collections.abc import Iterator
 
 import bcrypt
 import pytest
+from tests.serve.web_client import basic, hashed
 
 from specbudget.serve.web_auth import MAX_KEPT, MAX_WAITING, Logins, TooBusyError
-
-
-def hashed(password: str, *, cost: int = 4, version: str = "2b") -> str:
-    """A bcrypt hash, at the lowest cost unless said otherwise."""
-    made = bcrypt.hashpw(password.encode()[:72], bcrypt.gensalt(cost)).decode()
-    return made.replace("$2b$", f"${version}$", 1)
-
-
-def basic(user: str, password: str) -> str:
-    """The header that a client sends."""
-    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
 @pytest.fixture

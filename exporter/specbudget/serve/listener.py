@@ -39,6 +39,12 @@ class Listener:
             old = self._servers
             sockets = [sock.dup() for server in old for sock in server.sockets]
             self._servers = [await _serve(self._runner, context, sock=sock) for sock in sockets]
+            # a server that is closed drops a connection that it took and has not begun to serve: so first it takes
+            # no more, then what it took begins, and only then is it closed
+            for server in old:
+                for sock in server.sockets:
+                    asyncio.get_running_loop().remove_reader(sock.fileno())
+            await asyncio.sleep(0)
             for server in old:
                 server.close()
 
