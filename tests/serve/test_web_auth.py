@@ -105,6 +105,14 @@ async def test_an_unknown_user_costs_what_a_known_one_costs(checks: list[str]) -
     assert {check[4:6] for check in checks} == {"04", "06"}
 
 
+async def test_an_unknown_user_is_refused_whatever_the_check_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check of an unknown user is for its time only."""
+    monkeypatch.setattr(bcrypt, "checkpw", lambda password, against: True)
+    logins = Logins({"watcher": hashed("open sesame")})
+    for _ in range(2):
+        assert not await logins.admits(basic("nobody", "x"))
+
+
 async def test_a_check_does_not_hold_up_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """While a password is being checked, others are answered."""
     release = threading.Event()
@@ -140,8 +148,9 @@ async def test_guesses_wait_in_a_short_queue_one_at_a_time(monkeypatch: pytest.M
     monkeypatch.setattr(logins, "_check", slow)
     guesses = [asyncio.create_task(logins.admits(basic("watcher", str(number)))) for number in range(MAX_WAITING)]
     await asyncio.sleep(0.05)
-    with pytest.raises(TooBusyError):
-        await logins.admits(basic("watcher", "one more"))
+    async with asyncio.timeout(5):
+        with pytest.raises(TooBusyError):
+            await logins.admits(basic("watcher", "one more"))
     assert await logins.admits(basic("watcher", "open sesame"))
     release.set()
     assert not any(await asyncio.gather(*guesses))

@@ -433,6 +433,18 @@ def test_no_content_is_a_traceback(tmp_path_factory: pytest.TempPathFactory, con
         read_web_config(path).load()
 
 
+def test_the_example_of_the_readme_is_in_order(folder: Path) -> None:
+    """With a real hash and real certificates it loads as it stands."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    example = readme.split("### TLS and passwords")[1].split("```yaml\n")[1].split("```")[0]
+    for name, stands_for in (("server.crt", "web.crt"), ("server.key", "web.key"), ("clients.pem", "ca.pem")):
+        (folder / name).write_bytes((folder / stands_for).read_bytes())
+    loaded = load(folder, example.replace("$2y$10$…", HASH))
+    assert loaded.context is not None
+    assert loaded.context.verify_mode == ssl.CERT_REQUIRED
+    assert list(loaded.config.basic_auth_users) == ["prometheus"]
+
+
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     """No traceback, the reason in words."""
     with pytest.raises(BudgetError) as caught:
