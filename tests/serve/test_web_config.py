@@ -239,8 +239,8 @@ RULES: dict[str, tuple[str, str]] = {
         'http_server_config: {headers: {Content-Security-Policy: "a\\r\\nSet-Cookie: b"}}\n',
         "1: http_server_config.headers.Content-Security-Policy: should be one line of ASCII text",
     ),
-    "a header that is a number": (
-        "http_server_config: {headers: {X-XSS-Protection: 0}}\n",
+    "a header that is a list": (
+        "http_server_config: {headers: {X-XSS-Protection: [0]}}\n",
         "1: http_server_config.headers.X-XSS-Protection: should be one line of ASCII text",
     ),
     # rate
@@ -371,6 +371,12 @@ def test_every_key_that_is_supported_has_its_effect(folder: Path) -> None:
     assert config.rate_limit is not None
     assert config.rate_limit.interval == pytest.approx(0.1)
     assert HASH not in repr(loaded) + repr(config)
+
+
+def test_a_header_may_be_a_number(folder: Path) -> None:
+    """`X-XSS-Protection: 0` is the usual value and needs no quotes."""
+    loaded = load(folder, "http_server_config: {headers: {X-XSS-Protection: 0}}\n")
+    assert loaded.config.http_server_config.headers.to_add() == {"X-XSS-Protection": "0"}
 
 
 def test_only_the_named_curve_is_offered(folder: Path) -> None:

@@ -103,6 +103,9 @@ def _san(value: object) -> object:
 
 
 def _header(value: object) -> object:
+    if isinstance(value, int) and not isinstance(value, bool):
+        # X-XSS-Protection: 0 is the usual value, and a number to YAML
+        return str(value)
     if not isinstance(value, str) or not value.isascii() or (value and not value.isprintable()):
         raise ValueError("should be one line of ASCII text")
     return value
