@@ -82,6 +82,12 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--state", type=Path, metavar="DIR", help="keep positions and counters here; without it nothing is kept"
     )
+    serve.add_argument(
+        "--web-config",
+        type=Path,
+        metavar="FILE",
+        help="TLS, users and rate limit, in the format of the Prometheus exporters; without it all is open",
+    )
     serve.set_defaults(run=_serve)
 
     demo = commands.add_parser("demo", help="a stand-in engine and its sidecar, with a live summary")
@@ -138,7 +144,7 @@ def _serve(args: argparse.Namespace) -> int:
     from specbudget.serve.command import run_serve
 
     host, port = args.listen
-    return run_serve(args.budget, host, port, args.state)
+    return run_serve(args.budget, host, port, args.state, args.web_config)
 
 
 def _demo(args: argparse.Namespace) -> int:

@@ -328,7 +328,9 @@ SOURCE_LAG = _gauge(
 SOURCE_BACKLOG = _gauge("source_backlog_bytes", SIDECAR, "Bytes written to tailed files and not yet read.", "source")
 RECORDS = _counter("records_total", SIDECAR, "Lines of tailed files by what became of them.", "source", "outcome")
 CONFIG_RELOAD_OK = _gauge(
-    "config_last_reload_successful", SIDECAR, "1 when the latest reading of the budget file succeeded."
+    "config_last_reload_successful",
+    SIDECAR,
+    "1 when the latest reading of the budget file, and of the web configuration file if there is one, succeeded.",
 )
 CONFIG_RELOAD_TIME = _gauge(
     "config_last_reload_success_timestamp_seconds", SIDECAR, "When the budget in force was read."

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from specbudget.budget.lock import LoadedLock, load_lock, lock_path
-from specbudget.budget.model import Budget, resolve
+from specbudget.budget.model import Budget, Tls, resolve
 from specbudget.budget.reading import LoadedBudget, load_budget
 from specbudget.check.plan import EngineAnswer, Plan
 from specbudget.check.reference import Reference, read_reference
@@ -124,6 +124,10 @@ def _engine(
     budget: Budget, budget_file: Path, given: str | None, working: Callable[[str], None]
 ) -> EngineAnswer | None:
     url = given or budget.engine.url
+    if budget.engine.tls != Tls():
+        from specbudget.sources.upstream_tls import check_tls_files
+
+        check_tls_files(budget, budget_file)
     if budget.engine.kind != "sglang":
         if given is not None:
             raise EngineSilent(f"--engine {given}: a running {budget.engine.kind} engine is not read yet")
@@ -158,24 +162,17 @@ async def _ask(budget: Budget, budget_file: Path, url: str) -> EngineAnswer:
     import msgspec
 
     from specbudget.sources.exposition import ExpositionError
-    from specbudget.sources.http import EngineHttp, TlsFiles
+    from specbudget.sources.http import EngineHttp
     from specbudget.sources.sglang.metrics import MetricsReader
     from specbudget.sources.sglang.server_info import read_server_info
     from specbudget.sources.sglang.start_phases import read_phases
+    from specbudget.sources.upstream_tls import tls_files
 
-    def near(path: str | None) -> Path | None:
-        return None if path is None else resolve(path, budget_file)
-
-    tls = budget.engine.tls
+    key_file = budget.engine.api_key_file
     http = EngineHttp(
         url.rstrip("/"),
-        api_key_file=near(budget.engine.api_key_file),
-        tls=TlsFiles(
-            ca_file=near(tls.ca_file),
-            cert_file=near(tls.cert_file),
-            key_file=near(tls.key_file),
-            insecure_skip_verify=tls.insecure_skip_verify,
-        ),
+        api_key_file=None if key_file is None else resolve(key_file, budget_file),
+        tls=tls_files(budget, budget_file),
     )
     try:
         try:

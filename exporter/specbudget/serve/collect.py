@@ -203,7 +203,7 @@ def _sidecar(families: Families, desk: Desk) -> None:
         if source in TAIL_SOURCES:
             families.gauge(series.SOURCE_LAG, (source,), desk.lags.lag_seconds.get(source))
             families.gauge(series.SOURCE_BACKLOG, (source,), desk.lags.backlog_bytes.get(source))
-    families.gauge(series.CONFIG_RELOAD_OK, (), float(desk.reload_ok))
+    families.gauge(series.CONFIG_RELOAD_OK, (), float(desk.reload_ok and desk.web_config_ok))
     families.gauge(series.CONFIG_RELOAD_TIME, (), desk.loaded_at)
     families.gauge(series.STATE_SAVED, (), None if desk.state_saved is None else float(desk.state_saved))
     families.gauge(series.BUILD_INFO, (__version__, platform.python_version()), 1)

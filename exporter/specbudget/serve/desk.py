@@ -94,6 +94,7 @@ class Desk:
     lags: Lags = field(default_factory=Lags)
     engine_counters: CounterReader[tuple[str, str]] = field(default_factory=CounterReader)
     reload_ok: bool = True
+    web_config_ok: bool = True
     state_saved: bool | None = None
     health: dict[Source, SourceHealth] = field(init=False)
     view: EngineView = field(init=False)
