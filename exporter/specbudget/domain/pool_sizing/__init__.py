@@ -10,6 +10,7 @@ from specbudget.domain.pool_sizing.inputs import (
     READ_RELEASES,
     ExtraBuffer,
     PoolInputs,
+    ServingRole,
     StatePlan,
 )
 from specbudget.domain.pool_sizing.memory import (
@@ -53,6 +54,7 @@ __all__ = [
     "PoolOutcome",
     "Prediction",
     "ProfiledMemory",
+    "ServingRole",
     "Span",
     "StatePlan",
     "StatePool",
