@@ -16,6 +16,8 @@ def why_not_predicted(inputs: PoolInputs) -> str | None:
 def _engine(inputs: PoolInputs) -> str | None:
     if inputs.engine != "sglang":
         return f"{inputs.engine} sizes its pool from a profiling run; take the figure of its log"
+    if not inputs.release:
+        return f"the engine's release is not known: set engine.version; {' and '.join(READ_RELEASES)} were read"
     if inputs.read_release is None:
         return f"the sizing of SGLang {inputs.release} was not read; known are {' and '.join(READ_RELEASES)}"
     if inputs.other_layouts:
@@ -25,7 +27,7 @@ def _engine(inputs: PoolInputs) -> str | None:
     if inputs.context_parallel > 1:
         return "context parallelism may split the layers' KV over its ranks"
     if inputs.fraction is None:
-        return "mem_fraction_static is not given and cannot be derived; set --mem-fraction-static"
+        return "mem_fraction_static is not given and cannot be derived: set --mem-fraction-static in engine.args"
     return None
 
 
