@@ -1,0 +1,90 @@
+"""How many layers of the target the drafter was built for, by its config, its weights and its own record."""
+
+from __future__ import annotations
+
+from specbudget.domain.codesign.facts import PairFacts
+from specbudget.domain.codesign.rule import TAPPED, Rule
+from specbudget.domain.codesign.tap_rules import SGLANG_TAPS, tap_count
+from specbudget.domain.finding import Outcome, fails, passes, unknown, warns
+
+
+def _count(facts: PairFacts) -> Outcome:
+    stated, taps = facts.drafter.tap_count, facts.drafter.taps or ()
+    if stated is None or not taps:
+        return passes("the number of taps is stated once at most")
+    listed = len(taps[0].ids)
+    if stated != listed:
+        return fails(
+            f"num_aux_hidden_states is {stated} and {taps[0].key} lists {listed} layers: the engine builds the fused "
+            f"projection for {stated} and hands it {listed}; write the same number",
+            value=stated,
+            limit=listed,
+        )
+    return passes(f"num_aux_hidden_states {stated}, as many as are listed", value=stated, limit=listed)
+
+
+def _width(facts: PairFacts) -> Outcome:
+    fc, hidden, count = facts.drafter.fc, facts.target.hidden, tap_count(facts)
+    if fc is None or hidden is None:
+        return unknown("the fused projection's shape is not known", required=False)
+    if count is None:
+        return unknown("the number of taps is not known, so the fused projection cannot be checked")
+    if fc[1] != count * hidden:
+        built = f"{fc[1] // hidden}" if fc[1] % hidden == 0 else f"{fc[1]} features, no multiple of {hidden}"
+        return fails(
+            f"config lists {count} taps, fc was built for {built}: fc.weight takes {fc[1]}, {count} x {hidden} is "
+            f"{count * hidden}; config and weights belong to different drafters",
+            value=fc[1],
+            limit=count * hidden,
+        )
+    if facts.drafter.hidden is not None and fc[0] != facts.drafter.hidden:
+        return fails(
+            f"fc.weight gives {fc[0]} features, hidden_size is {facts.drafter.hidden}; config and weights differ",
+            value=fc[0],
+            limit=facts.drafter.hidden,
+        )
+    return passes(f"fc.weight takes {count} x {hidden} = {fc[1]}", value=fc[1], limit=count * hidden)
+
+
+def _made_for(facts: PairFacts) -> Outcome:
+    recorded, layers = facts.drafter.num_target_layers, facts.target.layers
+    if recorded is None:
+        return passes("num_target_layers is not recorded")
+    if recorded != layers:
+        return warns(
+            f"num_target_layers is {recorded} and the target has {layers} layers: the drafter was made for another "
+            "target; engines only warn, and accept little",
+            value=recorded,
+            limit=layers,
+        )
+    return passes(f"made for a target of {recorded} layers", value=recorded, limit=layers)
+
+
+RULES = (
+    Rule(
+        what="taps_count",
+        asks="Are as many layers listed as the drafter says it reads?",
+        check=_count,
+        algorithms=TAPPED,
+        unit="layers",
+        source="SGLang 0.5.23 models/llama_eagle3.py: num_aux_hidden_states sizes fc, else the listed layers",
+    ),
+    Rule(
+        what="taps_width",
+        asks="Was the fused projection built for that many taps of this width?",
+        check=_width,
+        reads=("target.hidden",),
+        algorithms=TAPPED,
+        unit="features",
+        source="SGLang 0.5.23 models/dflash.py: fc.weight shape mismatch at load",
+    ),
+    Rule(
+        what="num_target_layers",
+        asks="Was the drafter made for a target of this depth?",
+        check=_made_for,
+        reads=("target.layers",),
+        algorithms=TAPPED,
+        unit="layers",
+        source=f"{SGLANG_TAPS}: a difference is a warning in the log",
+    ),
+)
