@@ -1,0 +1,70 @@
+"""The tokenizers of a pair side by side, compared by what the ids mean; read again only when one of them changed."""
+
+from __future__ import annotations
+
+from specbudget.domain.codesign import TokenComparison, TokenizerState
+from specbudget.pair.side import Side
+from specbudget.sources.checkpoint.model import CheckpointError
+from specbudget.sources.checkpoint.tokenizer import Tokens, read_tokens
+
+_LONGEST_SHOWN = 20
+
+
+class TokenizerWatch:
+    """Compares the tokenizers of two sides, and remembers the last answer for the same two files."""
+
+    def __init__(self) -> None:
+        self._last: tuple[tuple[object, ...], TokenComparison] | None = None
+
+    def compare(self, target: Side, drafter: Side) -> TokenComparison:
+        """The comparison. Reads both files (up to 64 MiB each) when their digests differ; never raises for content."""
+        key = tuple((side.tokenizer, side.fingerprints.tokenizer) for side in (target, drafter))
+        if self._last is None or self._last[0] != key:
+            self._last = (key, compare_tokenizers(target, drafter))
+        return self._last[1]
+
+
+def compare_tokenizers(target: Side, drafter: Side) -> TokenComparison:
+    """The comparison, read now."""
+    if drafter.tokenizer is None:
+        return TokenComparison(state=TokenizerState.NO_DRAFTER)
+    if target.tokenizer is None:
+        return TokenComparison(state=TokenizerState.NO_TARGET)
+    digests = target.fingerprints.tokenizer, drafter.fingerprints.tokenizer
+    if digests[0] is not None and digests[0] == digests[1] and target.tokenizer.name == drafter.tokenizer.name:
+        return TokenComparison(state=TokenizerState.SAME_FILE)
+    try:
+        return compare_tokens(read_tokens(target.tokenizer), read_tokens(drafter.tokenizer))
+    except CheckpointError as error:
+        problem = error.problem
+        return TokenComparison(state=TokenizerState.UNREADABLE, reason=f"{problem.file.name}: {problem.message}")
+
+
+def compare_tokens(target: Tokens, drafter: Tokens) -> TokenComparison:
+    """Id by id, over those that both use."""
+    shared = differing = special = 0
+    first: int | None = None
+    theirs = drafter.by_id
+    for index, token in target.by_id.items():
+        other = theirs.get(index)
+        if other is None:
+            continue
+        shared += 1
+        if other != token:
+            differing += 1
+            special += index in target.added and index in drafter.added
+            first = index if first is None else min(first, index)
+    return TokenComparison(
+        state=TokenizerState.COMPARED,
+        shared=shared,
+        differing=differing,
+        special=special,
+        first=None if first is None else (first, _shown(target.by_id[first]), _shown(theirs[first])),
+        target_ids=max(target.by_id, default=-1) + 1,
+        drafter_ids=max(theirs, default=-1) + 1,
+    )
+
+
+def _shown(token: str) -> str:
+    """A token for people: short, quoted, and nothing in it that a terminal or a web page would obey."""
+    return ascii(token if len(token) <= _LONGEST_SHOWN else token[:_LONGEST_SHOWN] + "...")
