@@ -16,15 +16,16 @@ LINE = "codesign"
 class Rule:
     """One rule, declared once.
 
-    `asks` is its question in a few words. `reads` are dotted names of facts it cannot do without: where one of them
-    is None the finding is unknown and `check` is not called. Without `algorithms` it holds for all of them, without
-    `engines` for every kind of engine; an engine of unknown kind is taken for any. `source` says where the rule
-    comes from.
+    `asks` is its question in a few words, `evidence` what it looks at, for people. `reads` are dotted names of facts
+    it cannot do without: where one of them is None the finding is unknown and `check` is not called. Without
+    `algorithms` it holds for all of them, without `engines` for every kind of engine; an engine of unknown kind is
+    taken for any. `source` says where the rule comes from.
     """
 
     what: str
     asks: str
     check: Callable[[PairFacts], Outcome]
+    evidence: str
     source: str
     reads: tuple[str, ...] = ()
     algorithms: frozenset[DraftAlgorithm] | None = None
