@@ -28,6 +28,18 @@ ENGINE_CASES: list[tuple[str, PairFacts, str, CheckResult, str]] = [
      "several layers"),
     ("a Gemma assistant told to be EAGLE-3", drafter(EAGLE3, architecture="Gemma4AssistantForCausalLM"),
      "algorithm", FAIL, "NEXTN"),
+    ("a target that hands out layers", DFLASH, "taps_capture", PASS, "Qwen3ForCausalLM"),
+    ("a target that hands them to DSpark only", target(DFLASH, architecture="BailingMoeV3ForCausalLM"),
+     "taps_capture", FAIL, "set_dflash_layers_to_capture"),
+    ("the same with DSpark", target(DSPARK, architecture="BailingMoeV3ForCausalLM"), "taps_capture", PASS, ""),
+    ("a target that the newer release taught", target(engine(DFLASH, version=FIRST), architecture="MiMoV2ForCausalLM"),
+     "taps_capture", FAIL, "upgrade to 0.5.23"),
+    ("a target of no release", target(DFLASH, architecture="LumenForCausalLM"), "taps_capture", UNKNOWN, "none of"),
+    ("a target on an unknown release", engine(DFLASH, version="0.5.20"), "taps_capture", UNKNOWN, "release"),
+    ("a head that taps nothing", target(drafter(EAGLE3, uses_taps=False), architecture="ZayaForCausalLM"),
+     "taps_capture", PASS, "taps no layer"),
+    ("layers of an engine that runs", target(engine(DFLASH, running=True), architecture="ZayaForCausalLM"),
+     "taps_capture", PASS, "started"),
     ("a chain with one token more", engine(EAGLE3, num_draft_tokens=5), "steps", WARN, "SGLang runs 4"),
     ("steps without branches", engine(EAGLE3, topk=None), "steps", FAIL, "--speculative-eagle-topk"),
     ("branches without steps", engine(EAGLE3, num_steps=None), "steps", FAIL, "without steps"),
@@ -123,6 +135,10 @@ ENGINE_CASES: list[tuple[str, PairFacts, str, CheckResult, str]] = [
         flags(DP, moe_a2a_backend="megamoe"), SGLANG_RAGGED_VERIFY_MODE="compact"
     ), "attention_dp", FAIL, "SGLANG_RAGGED_VERIFY_MODE=static"),
     ("ragged verification", environment(DSPARK, SGLANG_RAGGED_VERIFY_MODE="compact"), "ragged_verify", PASS, "compact"),
+    ("ragged verification without a confidence head", environment(
+        drafter(DSPARK, own_confidence=False), SGLANG_RAGGED_VERIFY_MODE="compact"
+    ), "ragged_verify", FAIL, "confidence_head"),
+    ("static verification without one", drafter(DSPARK, own_confidence=False), "ragged_verify", PASS, "static"),
     ("an unknown mode", environment(DSPARK, SGLANG_RAGGED_VERIFY_MODE="fast"), "ragged_verify", FAIL, "cap-accept"),
     ("ragged replay", environment(REPLAY, SGLANG_RAGGED_VERIFY_MODE="compact"), "ragged_verify", PASS, ""),
     ("ragged replay on another kernel", environment(
@@ -139,10 +155,18 @@ ENGINE_CASES: list[tuple[str, PairFacts, str, CheckResult, str]] = [
         engine(DSPARK, algorithm=None), speculative_draft_model_path="/d"
     ), "draft_path", FAIL, "without speculation"),
     ("a draft path with its algorithm", flags(DSPARK, speculative_draft_model_path="/d"), "draft_path", PASS, "name"),
-    ("prediction layers and a path beside them", flags(MTP, speculative_draft_model_path="/d"), "draft_path", WARN,
-     "1 prediction layers"),
-    ("prediction layers and the target's own path", flags(MTP, speculative_draft_model_path="/models/Qwen3-8B"),
-     "draft_path", PASS, ""),
+    ("prediction layers and a path beside them", drafter(
+        flags(MTP, speculative_draft_model_path="/d"), bundled=True
+    ), "draft_path", WARN, "drafter.path"),
+    ("prediction layers and the target's own path", drafter(
+        flags(MTP, speculative_draft_model_path="/models/Qwen3-8B"), bundled=True
+    ), "draft_path", PASS, ""),
+    ("prediction layers of a checkpoint of their own", flags(MTP, speculative_draft_model_path="/d"),
+     "draft_path", PASS, "name"),
+    ("DSpark in a folder of its target", drafter(DSPARK, bundled=True, bundled_folder=True), "draft_path", UNKNOWN,
+     "set drafter.path"),
+    ("the same on the older release", drafter(engine(DSPARK, version=FIRST), bundled=True, bundled_folder=True),
+     "draft_path", FAIL, "refuses"),
     ("DFlash without a drafter", drafter(DFLASH, bundled=True), "draft_path", FAIL, "drafter.path"),
     ("DSpark without a drafter", drafter(DSPARK, bundled=True), "draft_path", FAIL, "dspark_ keys"),
     ("DSpark within its target", drafter(DSPARK, bundled=True, bundled_block=True), "draft_path", PASS, "part of"),

@@ -71,10 +71,10 @@ class DrafterFacts:
 
     `taps` are all statements of tapped layers in its config. `fc` is the shape of the fused projection as (out, in).
     `dtypes` are the safetensors names of its body's matrices. `weights_known` says whether tensors were read, so
-    that an absent one is known to be absent. `bundled`: the drafter is part of the target's checkpoint.
+    that an absent one is known to be absent. `bundled`: the drafter is part of the target's checkpoint, whose config
+    then describes a block drafter (`bundled_block`) or whose folder holds one (`bundled_folder`).
     `sample_from_anchor`: whether the first slot of the block is a draft, None where the config does not say.
-    `bundled_block`: the target's own config describes a block drafter. `vocabulary_bytes` are those of its embedding
-    and head as stored; `windowed_layers` attend to a window of the context only.
+    `vocabulary_bytes` are those of its embedding and head as stored; `windowed_layers` attend to a window only.
     """
 
     architecture: str | None = _fact("architectures in the drafter's config.json")
@@ -101,12 +101,14 @@ class DrafterFacts:
     target_name: str | None = None
     bundled: bool = False
     bundled_block: bool = False
+    bundled_folder: bool = False
     tied: bool | None = None
     weights_known: bool = False
     dtypes: frozenset[str] | None = _fact("the drafter's tensor headers")
     fc: tuple[int, int] | None = _fact("fc.weight in the drafter's tensors")
     own_embedding: bool | None = _fact("the drafter's tensor headers")
     own_head: bool | None = None
+    own_confidence: bool | None = None
     vocabulary_map_rows: int | None = None
     vocabulary_map: VocabularyMap | None = None
     vocabulary_bytes: int | None = None

@@ -31,11 +31,10 @@ def _draft_path(facts: PairFacts) -> Outcome:
         )
     if path is None and drafter.bundled:
         return _bundled(facts)
-    bundles = facts.algorithm is DraftAlgorithm.MTP and facts.target.nextn_layers
-    if path is not None and bundles and _last_part(path) != _last_part(facts.target.name or ""):
+    if path is not None and drafter.bundled and _last_part(path) != _last_part(facts.target.name or ""):
         return warns(
-            f"--speculative-draft-model-path {path} beside the {facts.target.nextn_layers} prediction layers in "
-            "the target's checkpoint: these are not used then; drop the path, or confirm it",
+            f"--speculative-draft-model-path {path} beside a budget without drafter.path: the engine loads another "
+            "drafter than the prediction layers in the target's checkpoint; set drafter.path, or drop the argument",
             value=path,
         )
     return passes("the arguments name the drafter" if path is not None else "the drafter of the budget")
@@ -47,6 +46,8 @@ def _bundled(facts: PairFacts) -> Outcome:
             return fails(
                 f"{facts.algorithm} needs a drafter of its own: give --speculative-draft-model-path and drafter.path"
             )
+        case DraftAlgorithm.DSPARK if facts.drafter.bundled_folder and facts.engine.release != FIRST_READ:
+            return unknown("the drafter lies in the target's folder dspark: set drafter.path to it")
         case DraftAlgorithm.DSPARK if not facts.drafter.bundled_block:
             return fails(
                 "DSPARK without --speculative-draft-model-path, and the target's config has no dspark_ keys: SGLang "

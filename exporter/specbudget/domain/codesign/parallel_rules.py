@@ -129,6 +129,13 @@ def _ragged(facts: PairFacts) -> Outcome:
                 value=mode,
                 limit="static",
             )
+    if mode != "static" and facts.algorithm is DraftAlgorithm.DSPARK and facts.drafter.own_confidence is False:
+        return fails(
+            f"{RAGGED_VERIFY}={mode} verifies by the drafter's confidence, and the checkpoint has no confidence_head "
+            f"tensors: SGLang refuses to start; set {RAGGED_VERIFY}=static, or take the complete weights",
+            value=mode,
+            limit="static",
+        )
     if mode == "static" and flags.speculative_dspark_sps_table_path and facts.algorithm is DraftAlgorithm.DSPARK:
         return warns(
             f"--speculative-dspark-sps-table-path has no effect under {RAGGED_VERIFY}=static; drop it, or set compact"
@@ -175,9 +182,9 @@ RULES = (
         what="ragged_verify",
         asks="Does the mode of verifying go with the other arguments?",
         check=_ragged,
-        evidence="`SGLANG_RAGGED_VERIFY_MODE` in `engine.env`; linear replay; the step-time table",
+        evidence="`SGLANG_RAGGED_VERIFY_MODE` in `engine.env`; linear replay; the confidence head",
         engines=SGLANG,
-        source="SGLang 0.5.18 and 0.5.23 speculative/ragged_verify.py, 0.5.23 arg_groups/attention_hook.py",
+        source="SGLang 0.5.18 and 0.5.23 speculative/ragged_verify.py, models/dspark.py, attention_hook.py",
     ),
     Rule(
         what="draft_parallelism",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from specbudget.domain.codesign.facts import PairFacts
-from specbudget.domain.codesign.rule import TAPPED, Rule
+from specbudget.domain.codesign.architectures import IN_BOTH, ONLY_IN_LAST
+from specbudget.domain.codesign.capture_classes import CAPTURES, MAY_CAPTURE
+from specbudget.domain.codesign.facts import FIRST_READ, LAST_READ, PairFacts
+from specbudget.domain.codesign.rule import SGLANG, TAPPED, Rule
 from specbudget.domain.codesign.tap_rules import SGLANG_TAPS, tap_count
+from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.finding import Outcome, fails, passes, unknown, warns
 
 
@@ -60,7 +63,48 @@ def _made_for(facts: PairFacts) -> Outcome:
     return passes(f"made for a target of {recorded} layers", value=recorded, limit=layers)
 
 
+_CAPTURED_BY = {
+    DraftAlgorithm.EAGLE3: ("eagle3",),
+    DraftAlgorithm.DFLASH: ("dflash",),
+    DraftAlgorithm.DSPARK: ("dspark", "dflash"),
+}
+
+
+def _capture(facts: PairFacts) -> Outcome:
+    name, release = facts.target.architecture, facts.engine.release
+    if facts.engine.running:
+        return passes("the engine started, so it captures the layers")
+    if facts.drafter.uses_taps is False:
+        return passes("the head taps no layer")
+    if facts.algorithm is None or release not in (FIRST_READ, LAST_READ) or name is None or name in MAY_CAPTURE:
+        return unknown("which targets hand out their layers is not known of this class and release", required=False)
+    known = IN_BOTH if release == FIRST_READ else IN_BOTH | ONLY_IN_LAST
+    if name not in known:
+        return unknown(f"{name} is none of the classes that were read", required=False)
+    words = _CAPTURED_BY[facts.algorithm]
+    first = any(name in CAPTURES[word][0] for word in words)
+    later = any(name in CAPTURES[word][1] for word in words)
+    if first or (later and release == LAST_READ):
+        return passes(f"{name} hands out its layers to {facts.algorithm}")
+    upgrade = "upgrade to 0.5.23" if later else "use another kind of drafter"
+    return fails(
+        f"{name} has no set_{words[0]}_layers_to_capture in SGLang {'.'.join(map(str, release))}: the engine refuses "
+        f"{facts.algorithm} on this target; {upgrade}",
+        value=name,
+    )
+
+
 RULES = (
+    Rule(
+        what="taps_capture",
+        asks="Can this target hand out its layers to such a drafter?",
+        check=_capture,
+        evidence="the target's `architectures`; the engine's release",
+        algorithms=TAPPED,
+        engines=SGLANG,
+        required=False,
+        source="SGLang 0.5.18 and 0.5.23 attention_backend_setup.py: set_{eagle3,dflash,dspark}_layers_to_capture",
+    ),
     Rule(
         what="taps_count",
         asks="Are as many layers listed as the drafter says it reads?",

@@ -14,7 +14,9 @@ from specbudget.sources.checkpoint.model import Landmark, Sharding, TensorGroup,
 from specbudget.sources.checkpoint.placement import place
 from specbudget.sources.checkpoint.tensor_header import Tensor, readable_name
 
-_LANDMARKS = frozenset({"fc", "d2t", "t2d", "embed_tokens", "word_embeddings", "lm_head", "markov_w1"})
+_LANDMARKS = frozenset(
+    {"fc", "d2t", "t2d", "embed_tokens", "word_embeddings", "lm_head", "markov_w1", "confidence_head"}
+)
 _MOST_LANDMARKS = 16
 _MOST_EXAMPLES = 5
 _HASH_BLOCK = 2**20
