@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,12 @@ def test_other_bytes_that_mean_the_same(tmp_path: Path) -> None:
     assert (found.same, found.shared, found.target_ids, found.drafter_ids) == (True, 3, 3, 4)
 
 
+def test_a_token_may_be_written_in_two_ways(tmp_path: Path) -> None:
+    """Escapes are the letters that they stand for."""
+    found = compared(tmp_path, '{"model": {"vocab": {"\\u00e9\\n": 0}}}', '{"model":{"vocab":{"é\\u000a":0}}}')
+    assert (found.same, found.shared) == (True, 1)
+
+
 def test_added_tokens_are_told_apart(tmp_path: Path) -> None:
     """A renamed control token is another fault than another language."""
     found = compared(tmp_path, bpe(THREE, pad=3), bpe(THREE, fim=3))
@@ -99,11 +106,14 @@ def test_tokens_are_shown_short_and_escaped(tmp_path: Path) -> None:
         (bpe(THREE), '{"model": {"vocab": 7}}', TokenizerState.UNREADABLE),
         (bpe(THREE), '{"model": {"vocab": ' + "[" * 5000, TokenizerState.UNREADABLE),
         (bpe(THREE), '{"model": {"vocab": {"\\ud800": 0}}}', TokenizerState.UNREADABLE),
-        (bpe(THREE), {"model": {"vocab": {"a": -1, "b": 2**40}}}, TokenizerState.COMPARED),
+        (bpe(THREE), '{"model": {"vocab": {"\\x": 0}}}', TokenizerState.UNREADABLE),
+        (bpe(THREE), {"model": {"vocab": {"a": -1}}}, TokenizerState.UNREADABLE),
+        (bpe(THREE), {"model": {"vocab": {"a": 2_000_000}}}, TokenizerState.UNREADABLE),
+        (bpe(THREE), {"model": {"vocab": {"a": {"b": 0}}}}, TokenizerState.UNREADABLE),
         (bpe(THREE), {"model": {"vocab": []}}, TokenizerState.COMPARED),
     ],
     ids=["no drafter's", "no target's", "no JSON", "no table", "nested without end", "half a character",
-         "ids out of bounds", "an empty list"],
+         "no character", "an id below zero", "an id beyond all", "a table in a table", "an empty list"],
 )  # fmt: skip
 def test_what_cannot_be_compared(tmp_path: Path, target: Any, drafter: Any, state: TokenizerState) -> None:
     """It is unknown, never a fault and never the same."""
@@ -126,7 +136,15 @@ def test_large_files_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(reading, "LARGEST_TOKENIZER", 10_000)
     monkeypatch.setattr(reading, "MOST_TOKENS", 1)
     found = compared(tmp_path, bpe(THREE), bpe(THREE, mask=3))
-    assert (found.state, "more than 1 tokens" in (found.reason or "")) == (TokenizerState.UNREADABLE, True)
+    assert (found.state, "id 1 is none of 1 tokens" in (found.reason or "")) == (TokenizerState.UNREADABLE, True)
+
+
+def test_a_damaged_file_costs_no_more_than_its_length(tmp_path: Path) -> None:
+    """A megabyte of quotes in a text without end is given up at once."""
+    text = '{"model": {"vocab": {"a": 0, ' + '"\\"": 1 ' * 150_000 + "}}}"
+    started = time.monotonic()
+    assert compared(tmp_path, bpe(THREE), text).state is TokenizerState.UNREADABLE
+    assert time.monotonic() - started < 5
 
 
 def test_an_unchanged_pair_is_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from specbudget.domain.codesign import TokenComparison, TokenizerState
 from specbudget.pair.side import Side
 from specbudget.sources.checkpoint.model import CheckpointError
-from specbudget.sources.checkpoint.tokenizer import Tokens, read_tokens
+from specbudget.sources.checkpoint.tokenizer import Tokens, read_tokens, token_text
 
 _LONGEST_SHOWN = 20
 
@@ -34,34 +36,31 @@ def compare_tokenizers(target: Side, drafter: Side) -> TokenComparison:
     if digests[0] is not None and digests[0] == digests[1] and target.tokenizer.name == drafter.tokenizer.name:
         return TokenComparison(state=TokenizerState.SAME_FILE)
     try:
-        return compare_tokens(read_tokens(target.tokenizer), read_tokens(drafter.tokenizer))
+        return _compare(read_tokens(target.tokenizer), read_tokens(drafter.tokenizer))
     except CheckpointError as error:
         problem = error.problem
         return TokenComparison(state=TokenizerState.UNREADABLE, reason=f"{problem.file.name}: {problem.message}")
 
 
-def compare_tokens(target: Tokens, drafter: Tokens) -> TokenComparison:
+def _compare(target: Tokens, drafter: Tokens) -> TokenComparison:
     """Id by id, over those that both use."""
-    shared = differing = special = 0
-    first: int | None = None
-    theirs = drafter.by_id
-    for index, token in target.by_id.items():
-        other = theirs.get(index)
-        if other is None:
-            continue
-        shared += 1
-        if other != token:
-            differing += 1
-            special += index in target.added and index in drafter.added
-            first = index if first is None else min(first, index)
+    count = min(target.marks.size, drafter.marks.size)
+    ours, theirs = target.marks[:count], drafter.marks[:count]
+    shared = (ours != 0) & (theirs != 0)
+    differing = np.flatnonzero(shared & (ours != theirs))
+    first = None
+    if differing.size:
+        index = int(differing[0])
+        first = index, _shown(token_text(target.path, index)), _shown(token_text(drafter.path, index))
+    both = target.added & drafter.added
     return TokenComparison(
         state=TokenizerState.COMPARED,
-        shared=shared,
-        differing=differing,
-        special=special,
-        first=None if first is None else (first, _shown(target.by_id[first]), _shown(theirs[first])),
-        target_ids=max(target.by_id, default=-1) + 1,
-        drafter_ids=max(theirs, default=-1) + 1,
+        shared=int(shared.sum()),
+        differing=differing.size,
+        special=sum(index in both for index in differing.tolist()),
+        first=first,
+        target_ids=target.marks.size,
+        drafter_ids=drafter.marks.size,
     )
 
 
