@@ -88,6 +88,9 @@ ENGINE_CASES: list[tuple[str, PairFacts, str, CheckResult, str]] = [
     ("deterministic rejection sampling on the older release", flags(
         engine(EAGLE3, version=FIRST), speculative_use_rejection_sampling=True, enable_deterministic_inference=True
     ), "rejection_sampling", FAIL, "deterministic"),
+    ("rejection sampling that runs", flags(
+        engine(EAGLE3, running=True), speculative_use_rejection_sampling=True
+    ), "rejection_sampling", PASS, "started"),
     ("block verification on the older release", flags(
         engine(DSPARK, version=FIRST), speculative_use_block_verification=True
     ), "rejection_sampling", FAIL, "0.5.18 has no"),
@@ -97,6 +100,7 @@ ENGINE_CASES: list[tuple[str, PairFacts, str, CheckResult, str]] = [
     ("a window that EAGLE-3 honours", engine(EAGLE3, draft_window=512), "draft_window", PASS, "last 512"),
     ("a window that the older release's MTP ignores", engine(MTP, draft_window=512, version=FIRST),
      "draft_window", WARN, "no effect"),
+    ("a sink that runs", flags(engine(EAGLE3, running=True), speculative_draft_sink_size=4), "draft_window", PASS, ""),
     ("a window of nothing", engine(EAGLE3, draft_window=0), "draft_window", FAIL, "positive"),
     ("a sink without a window", flags(EAGLE3, speculative_draft_sink_size=4), "draft_window", FAIL, "needs"),
     ("a sink on the older release", flags(
@@ -139,6 +143,9 @@ ENGINE_CASES: list[tuple[str, PairFacts, str, CheckResult, str]] = [
         drafter(DSPARK, own_confidence=False), SGLANG_RAGGED_VERIFY_MODE="compact"
     ), "ragged_verify", FAIL, "confidence_head"),
     ("static verification without one", drafter(DSPARK, own_confidence=False), "ragged_verify", PASS, "static"),
+    ("a mode that runs", environment(
+        engine(DSPARK, running=True), SGLANG_RAGGED_VERIFY_MODE="fast"
+    ), "ragged_verify", PASS, "started"),
     ("an unknown mode", environment(DSPARK, SGLANG_RAGGED_VERIFY_MODE="fast"), "ragged_verify", FAIL, "cap-accept"),
     ("ragged replay", environment(REPLAY, SGLANG_RAGGED_VERIFY_MODE="compact"), "ragged_verify", PASS, ""),
     ("ragged replay on another kernel", environment(
@@ -168,6 +175,8 @@ ENGINE_CASES: list[tuple[str, PairFacts, str, CheckResult, str]] = [
     ("the same on the older release", drafter(engine(DSPARK, version=FIRST), bundled=True, bundled_folder=True),
      "draft_path", FAIL, "refuses"),
     ("DFlash without a drafter", drafter(DFLASH, bundled=True), "draft_path", FAIL, "drafter.path"),
+    ("DFlash that runs without a budgeted drafter", drafter(engine(DFLASH, running=True), bundled=True),
+     "draft_path", PASS, "started"),
     ("DSpark without a drafter", drafter(DSPARK, bundled=True), "draft_path", FAIL, "dspark_ keys"),
     ("DSpark within its target", drafter(DSPARK, bundled=True, bundled_block=True), "draft_path", PASS, "part of"),
     ("MTP of a target without prediction layers", target(drafter(MTP, bundled=True), nextn_layers=0),
@@ -191,6 +200,7 @@ ENGINE_CASES: list[tuple[str, PairFacts, str, CheckResult, str]] = [
         flags(engine(MTP, version=FIRST), enable_hierarchical_cache=True),
         architecture="InklingForConditionalGenerationMTP",
     ), "host_cache", FAIL, "Inkling"),
+    ("the target's quantisation argument on vLLM", flags(VLLM, quantization="fp8"), "quantization", PASS, ""),
     ("simulated acceptance", environment(DSPARK, SGLANG_SIMULATE_ACC_LEN="3.5"), "simulated_acceptance", FAIL, "=3.5"),
     ("simulation turned off", environment(DSPARK, SGLANG_SIMULATE_ACC_LEN="-1"), "simulated_acceptance", PASS, ""),
     ("simulation by a word", environment(DSPARK, SGLANG_SIMULATE_ACC_LEN="much"), "simulated_acceptance", PASS, ""),

@@ -147,15 +147,11 @@ def _anchor(facts: PairFacts) -> Outcome:
 
 def _draft_window(facts: PairFacts) -> Outcome:
     window, tokens = facts.engine.draft_window, facts.engine.num_draft_tokens
-    sink = facts.engine.flags.speculative_draft_sink_size
+    refused = None if facts.engine.running else _refused_window(facts)
+    if refused is not None:
+        return refused
     if window is None:
-        if sink is not None and not facts.engine.running:
-            return fails("--speculative-draft-sink-size needs --speculative-draft-window-size: SGLang refuses to start")
         return passes("no --speculative-draft-window-size")
-    if window == 0:
-        return fails("--speculative-draft-window-size must be positive: SGLang refuses to start", value=0)
-    if sink is not None and facts.engine.release == FIRST_READ:
-        return fails("SGLang 0.5.18 has no --speculative-draft-sink-size; drop it or upgrade to 0.5.23", value=sink)
     if not _honours_window(facts):
         return warns(
             f"--speculative-draft-window-size has no effect with {facts.algorithm} on this release; drop it, or the "
@@ -168,13 +164,25 @@ def _draft_window(facts: PairFacts) -> Outcome:
         tokens = facts.drafter.block_size
     if tokens is None:
         return unknown("the number of draft tokens is not known", required=False)
-    if window < tokens:
+    if window < tokens and not facts.engine.running:
         return fails(
             f"--speculative-draft-window-size {window} is smaller than the block of {tokens}: SGLang refuses to start",
             value=window,
             limit=tokens,
         )
     return passes(f"window {window} for {tokens} draft tokens", value=window, limit=tokens)
+
+
+def _refused_window(facts: PairFacts) -> Outcome | None:
+    """What SGLang refuses of window and sink whatever the algorithm; None when it does not."""
+    window, sink = facts.engine.draft_window, facts.engine.flags.speculative_draft_sink_size
+    if sink is not None and facts.engine.release == FIRST_READ:
+        return fails("SGLang 0.5.18 has no --speculative-draft-sink-size; drop it or upgrade to 0.5.23", value=sink)
+    if sink is not None and window is None:
+        return fails("--speculative-draft-sink-size needs --speculative-draft-window-size: SGLang refuses to start")
+    if window == 0:
+        return fails("--speculative-draft-window-size must be positive: SGLang refuses to start", value=0)
+    return None
 
 
 def _honours_window(facts: PairFacts) -> bool:

@@ -126,6 +126,8 @@ def _adaptive(facts: PairFacts) -> Outcome:
 
 def _rejection(facts: PairFacts) -> Outcome:
     engine, flags = facts.engine, facts.engine.flags
+    if engine.running:
+        return passes("the engine started with its way of sampling")
     by_block = bool(flags.speculative_use_block_verification)
     if by_block and engine.release == FIRST_READ:
         return fails("SGLang 0.5.18 has no --speculative-use-block-verification; drop it or upgrade to 0.5.23")

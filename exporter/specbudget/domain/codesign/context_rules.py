@@ -71,7 +71,9 @@ def _quantization(facts: PairFacts) -> Outcome:
             value=method,
         )
     asked = flags.speculative_draft_model_quantization
-    inherited = flags.quantization if asked is None else None
+    # vLLM gives a drafter no quantisation but its own
+    inherits = asked is None and facts.engine.kind in (None, "sglang")
+    inherited = flags.quantization if inherits else None
     if method is None and inherited not in (None, "", "unquant"):
         return warns(
             f"--quantization {inherited} holds for the drafter too, whose weights are not quantised; "

@@ -41,6 +41,8 @@ def _draft_path(facts: PairFacts) -> Outcome:
 
 
 def _bundled(facts: PairFacts) -> Outcome:
+    if facts.engine.running:
+        return passes("the engine started, so it has a drafter")
     match facts.algorithm:
         case DraftAlgorithm.DFLASH | DraftAlgorithm.EAGLE3 | DraftAlgorithm.STANDALONE:
             return fails(
@@ -74,14 +76,15 @@ def _host_cache(facts: PairFacts) -> Outcome:
         return unknown("the engine's arguments are not known: set engine.args", required=False)
     if not flags.enable_hierarchical_cache:
         return passes("no host cache")
-    if (flags.dcp_size or 1) > 1 and facts.algorithm is not DraftAlgorithm.DSPARK:
+    running = facts.engine.running
+    if (flags.dcp_size or 1) > 1 and not running and facts.algorithm is not DraftAlgorithm.DSPARK:
         return fails(
             f"--enable-hierarchical-cache with --dcp-size {flags.dcp_size}: SGLang carries the KV of DSPARK drafters "
             f"only, not of {facts.algorithm}; set --dcp-size 1",
             value=flags.dcp_size,
             limit=1,
         )
-    if release == FIRST_READ and facts.drafter.architecture == "InklingForConditionalGenerationMTP":
+    if release == FIRST_READ and not running and facts.drafter.architecture == "InklingForConditionalGenerationMTP":
         return fails("SGLang 0.5.18 has no host cache for Inkling's prediction layers; upgrade, or drop the cache")
     left = _left_behind(facts)
     if left is not None:

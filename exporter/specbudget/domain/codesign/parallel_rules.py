@@ -117,6 +117,8 @@ def _dspark_experts(facts: PairFacts, first: bool) -> Outcome:
 
 def _ragged(facts: PairFacts) -> Outcome:
     mode, flags = ragged_mode(facts), facts.engine.flags
+    if facts.engine.running:
+        return passes("the engine started with its mode of verifying")
     if mode not in _RAGGED_MODES:
         return fails(f"{RAGGED_VERIFY}={mode!r} is unknown to SGLang; it knows {', '.join(_RAGGED_MODES)}", value=mode)
     if mode != "static" and flags.enable_linear_replayssm_spec and facts.target.linear_layers:
