@@ -69,6 +69,7 @@ def pair_facts(
         target=TargetFacts() if target is None else _target(target),
         drafter=_drafter(drafter or target, bundled=bundled, stated=stated),
         engine=engine,
+        budgeted=budgeted,
         tokens=tokens,
     )
 

@@ -26,6 +26,14 @@ ENGINE_CASES: list[tuple[str, PairFacts, str, CheckResult, str]] = [
     ("an EAGLE-3 head told to be DSpark", engine(EAGLE3, algorithm=DraftAlgorithm.DSPARK), "algorithm", FAIL, "EAGLE3"),
     ("a DSpark drafter told to be EAGLE-3", engine(DSPARK, algorithm=DraftAlgorithm.EAGLE3), "algorithm", FAIL,
      "several layers"),
+    ("another algorithm in the budget", replace(DSPARK, budgeted=DraftAlgorithm.DFLASH), "algorithm", WARN,
+     "drafter.algorithm in the budget is dflash"),
+    ("the budget's word where the engine is silent", replace(
+        engine(DSPARK, algorithm=None), budgeted=DraftAlgorithm.DFLASH
+    ), "algorithm", WARN, "of dspark"),
+    ("MTP in the budget is the engine's EAGLE", replace(
+        engine(MTP, algorithm=DraftAlgorithm.EAGLE), budgeted=DraftAlgorithm.MTP
+    ), "algorithm", PASS, ""),
     ("a Gemma assistant told to be EAGLE-3", drafter(EAGLE3, architecture="Gemma4AssistantForCausalLM"),
      "algorithm", FAIL, "NEXTN"),
     ("a target that hands out layers", DFLASH, "taps_capture", PASS, "Qwen3ForCausalLM"),

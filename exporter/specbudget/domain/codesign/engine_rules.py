@@ -15,13 +15,24 @@ def _version_text(release: tuple[int, ...]) -> str:
     return ".".join(map(str, release))
 
 
+def _alike(one: DraftAlgorithm | None, other: DraftAlgorithm | None) -> bool:
+    """Whether two words mean the same: SGLang says EAGLE for MTP."""
+    return one is other or {one, other} <= EAGLE_WORDS
+
+
 def _algorithm(facts: PairFacts) -> Outcome:
-    running, stated = facts.engine.algorithm, facts.drafter.stated_algorithm
+    running, stated = facts.engine.algorithm or facts.budgeted, facts.drafter.stated_algorithm
     if facts.algorithm is None:
         return unknown("no algorithm is known: set --speculative-algorithm or drafter.algorithm in the budget")
+    if None not in (running, facts.budgeted) and not _alike(running, facts.budgeted):
+        return warns(
+            f"the engine runs {running} and drafter.algorithm in the budget is {facts.budgeted}; correct one of them",
+            value=running,
+            limit=facts.budgeted,
+        )
     if facts.drafter.architecture in _GEMMA_ASSISTANTS and running is DraftAlgorithm.EAGLE3:
         return fails(f"{facts.drafter.architecture} runs as NEXTN or EAGLE only: SGLang refuses EAGLE3", value=running)
-    if running is None or stated is None or running is stated or {running, stated} <= EAGLE_WORDS:
+    if running is None or stated is None or _alike(running, stated):
         return passes(f"{facts.algorithm}", value=facts.algorithm)
     if DraftAlgorithm.EAGLE3 in (running, stated) and not facts.engine.running and not facts.drafter.bundled:
         return fails(
@@ -157,7 +168,7 @@ RULES = (
         what="algorithm",
         asks="Do engine and drafter mean the same algorithm?",
         check=_algorithm,
-        evidence="`--speculative-algorithm`; the drafter's `architectures`, `markov_rank`, `speculators_model_type`",
+        evidence="`--speculative-algorithm`, `drafter.algorithm`; `architectures`, `markov_rank`, `speculators_model_type`",
         source="SGLang 0.5.23 speculative/spec_info.py; the drafter's config.json",
     ),
     Rule(

@@ -164,13 +164,14 @@ class EngineSetup:
 class PairFacts:
     """A target, its drafter and the engine. `algorithm` is the one in force, whoever said so.
 
-    `tokens` is the comparison of their tokenizers; None: nobody compared them.
+    `budgeted` is the budget's word. `tokens` is the comparison of their tokenizers; None: nobody compared them.
     """
 
     algorithm: DraftAlgorithm | None
     target: TargetFacts
     drafter: DrafterFacts
     engine: EngineSetup
+    budgeted: DraftAlgorithm | None = None
     tokens: TokenComparison | None = None
 
 
