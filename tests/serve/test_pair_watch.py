@@ -89,6 +89,24 @@ def test_a_pair_that_fits_passes(tmp_path: Path, models: Path) -> None:
     assert verdict.counts()[CheckResult.PASS] > 15
 
 
+def test_tokenizers_count_once_they_are_compared(tmp_path: Path) -> None:
+    """The comparison is its own step, since it reads large files; the next verdict knows it."""
+    write_target(tmp_path / "target")
+    write_drafter(tmp_path / "drafter")
+    for artifact, vocabulary in ((Artifact.TARGET, {"a": 0, "b": 1}), (Artifact.DRAFTER, {"b": 0, "a": 1})):
+        (tmp_path / artifact / "tokenizer.json").write_text(json.dumps({"model": {"vocab": vocabulary}}))
+    pairs = watch(tmp_path, tmp_path)
+    pairs.compare_tokenizers()
+    see(pairs, tmp_path)
+    results = []
+    for _ in range(2):
+        verdict = pairs.verdict(FACTS)
+        assert verdict is not None
+        results += [finding.result for finding in verdict.findings if finding.check == "tokenizer"]
+        pairs.compare_tokenizers()
+    assert results == [CheckResult.UNKNOWN, CheckResult.FAIL]
+
+
 def test_a_target_alone_is_no_pair(tmp_path: Path) -> None:
     """Where nothing points to a second model there is nothing to judge."""
     pairs = PairWatch(Budget.model_validate({"service": "a", "target": {"path": "t"}}), tmp_path / "budget.yaml")

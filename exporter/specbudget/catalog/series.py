@@ -80,6 +80,7 @@ SETS_OF_SERIES: dict[tuple[str, str], tuple[str, ...]] = {
     ("startup_stage_offset_seconds", "artifact"): tuple(sets.StageArtifact),
     ("startup_stage_duration_seconds", "artifact"): tuple(sets.StageArtifact),
     ("startups_total", "outcome"): tuple(sets.StartOutcome),
+    ("codesign_check", "check"): sets.CODESIGN_CHECKS,
     ("source_errors_total", "reason"): tuple(sets.ErrorReason),
 }
 """Closed sets of labels that mean another thing in each series, by (series, label)."""

@@ -19,6 +19,7 @@ from specbudget.check.start_figures import StartFigures, read_start_figures
 from specbudget.errors import BudgetError, Problem, SourceError, SpecbudgetError
 from specbudget.pair.launch_facts import launch_facts
 from specbudget.pair.side import Side, read_side
+from specbudget.pair.tokens import compare_tokenizers
 from specbudget.sources.checkpoint import read_checkpoint
 
 CONNECT_SECONDS = 1.0
@@ -61,11 +62,16 @@ def gather_for(
     engine = _engine(budget, budget_file, engine_url, working)
     served = (engine.facts.served_model if engine is not None else None) or launch_facts(budget).served_model
     reference, problem = _reference(budget, budget_file, served, working)
+    target = _side(budget.target.path, budget_file, working)
+    drafter = _side(budget.drafter.path, budget_file, working)
+    if target is not None and drafter is not None:
+        working("comparing tokenizers")
     return Plan(
         budget=budget,
         budget_file=budget_file,
-        target=_side(budget.target.path, budget_file, working),
-        drafter=_side(budget.drafter.path, budget_file, working),
+        target=target,
+        drafter=drafter,
+        tokens=None if target is None or drafter is None else compare_tokenizers(target, drafter),
         engine=engine,
         lock=lock,
         reference=reference,

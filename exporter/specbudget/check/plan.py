@@ -12,7 +12,7 @@ from specbudget.budget.model import Budget
 from specbudget.check.reference import Reference
 from specbudget.check.sizing import PoolSize, SizingFacts, pool_size
 from specbudget.check.start_figures import StartFigures
-from specbudget.domain.codesign import EngineSetup, PairFacts
+from specbudget.domain.codesign import EngineSetup, PairFacts, TokenComparison
 from specbudget.domain.drafter import DraftAlgorithm, DraftKv, verify_window
 from specbudget.domain.observation import EngineFacts, RankReading
 from specbudget.domain.start_phases import StartPhases
@@ -41,7 +41,7 @@ class Plan:
 
     `target` and `drafter` are None where the budget names no path. `engine` is None where no engine answered.
     `reference_problem` says why a reference that the budget names cannot be used. `start` is the memory that the
-    engine's log told of its last start.
+    engine's log told of its last start, `tokens` how the two tokenizers compare.
     """
 
     budget: Budget
@@ -53,6 +53,7 @@ class Plan:
     reference: Reference | None = None
     reference_problem: str | None = None
     start: StartFigures | None = None
+    tokens: TokenComparison | None = None
 
     @cached_property
     def running(self) -> EngineFacts:
@@ -87,7 +88,8 @@ class Plan:
     @cached_property
     def pair(self) -> PairFacts | None:
         """The pair as the co-design rules read it; None where there is no second model."""
-        return pair_facts(self.target, self.drafter, engine=self.setup, budgeted=self.budget.drafter.algorithm)
+        budgeted = self.budget.drafter.algorithm
+        return pair_facts(self.target, self.drafter, engine=self.setup, budgeted=budgeted, tokens=self.tokens)
 
     @cached_property
     def algorithm(self) -> DraftAlgorithm | None:

@@ -132,6 +132,7 @@ class Following:
             checkpoint = side.checkpoint
             self._desk.checkpoints[ARTIFACT_OF[source]] = checkpoint
             self._desk.pairs.saw(ARTIFACT_OF[source], side)
+            await in_background(self._desk.pairs.compare_tokenizers)
             for problem in checkpoint.problems:
                 if str(problem) not in told:
                     log.warning("checkpoint: source=%s problem=%s", source, problem)

@@ -165,6 +165,8 @@ class Checkpoint:
     landmarks: tuple[Landmark, ...]
     fingerprint: str | None
     problems: tuple[CheckpointProblem, ...]
+    kv_scales: bool | None = None
+    """Whether there are scales for a quantised KV, by the headers or else by the index; None when neither is known."""
 
     def landmark(self, module: str) -> Landmark | None:
         """The landmark of a module, such as `embed_tokens`, `lm_head`, `fc`, `d2t`; None when absent."""

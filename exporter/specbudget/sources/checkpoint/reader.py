@@ -139,6 +139,7 @@ def _read(path: Path, files: WeightFiles) -> Checkpoint:
         landmarks=tuple(totals.landmarks),
         fingerprint=digest.hexdigest()[:_FINGERPRINT_DIGITS] if whole else None,
         problems=_limited(path, problems),
+        kv_scales=totals.kv_scales if weights.known else files.kv_scales,
     )
 
 

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from specbudget.sources.checkpoint.kv_scale_names import is_kv_scale
 from specbudget.sources.checkpoint.model import Landmark, Sharding, TensorGroup, TensorPart
 from specbudget.sources.checkpoint.placement import place
 from specbudget.sources.checkpoint.tensor_header import Tensor, readable_name
 
-_LANDMARKS = frozenset({"fc", "d2t", "t2d", "embed_tokens", "word_embeddings", "lm_head", "markov_w1"})
+_LANDMARKS = frozenset(
+    {"fc", "d2t", "t2d", "embed_tokens", "word_embeddings", "lm_head", "markov_w1", "confidence_head"}
+)
 _MOST_LANDMARKS = 16
 _MOST_EXAMPLES = 5
 _HASH_BLOCK = 2**20
@@ -78,6 +81,7 @@ class TensorTotals:
         self.landmarks: list[Landmark] = []
         self.unclassified: list[str] = []
         self.packed = False
+        self.kv_scales = False
 
     def add_file(self, tensors: Iterable[Tensor], file: Path) -> int:
         """Take the tensors of one file into the sums; returns how many there were."""
@@ -129,6 +133,7 @@ class TensorTotals:
 
     def _new_family(self, tensor: Tensor, *, extra_layer: bool) -> _Family:
         name, dtype = tensor.name, tensor.dtype
+        self.kv_scales = self.kv_scales or is_kv_scale(tensor.raw_name)
         flat = len(tensor.shape) < 2
         part, sharding = place(name, flat=flat, extra_layer=extra_layer)
         if part is not TensorPart.SIDE and dtype in _PACKED_DTYPES and not flat:

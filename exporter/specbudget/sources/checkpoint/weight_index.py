@@ -13,6 +13,7 @@ import msgspec
 
 from specbudget.sources.checkpoint.bounded_file import failure, read_bounded
 from specbudget.sources.checkpoint.flat_object import FlatObjectError, iter_entries
+from specbudget.sources.checkpoint.kv_scale_names import is_kv_scale
 from specbudget.sources.checkpoint.model import CheckpointError, CheckpointProblem, ProblemKind
 
 INDEX_NAME = "model.safetensors.index.json"
@@ -33,13 +34,15 @@ class WeightFiles:
     """`files` holds name -> tensors the index puts there (None without an index), in name order.
 
     `index_digest` is a digest of the index as read; `listed` is True when the folder's listing decided the choice;
-    `pickles` are the weights of a checkpoint that has no safetensors at all.
+    `pickles` are the weights of a checkpoint that has no safetensors at all. `kv_scales` says whether the index names
+    scales of a quantised KV; None without an index.
     """
 
     files: dict[str, int | None] = field(default_factory=dict)
     index_digest: bytes | None = None
     listed: bool = False
     pickles: tuple[str, ...] = ()
+    kv_scales: bool | None = None
     problems: list[CheckpointProblem] = field(default_factory=list)
 
 
@@ -55,7 +58,8 @@ def find_weight_files(folder: Path) -> WeightFiles:
         try:
             text = read_bounded(index, LARGEST_INDEX)
             found.index_digest = hashlib.sha256(text).digest()
-            found.files = dict(sorted(_read_weight_map(index, text).items()))
+            files, found.kv_scales = _read_weight_map(index, text)
+            found.files = dict(sorted(files.items()))
         except CheckpointError as error:
             found.problems.append(error.problem)
         return found
@@ -78,13 +82,15 @@ def find_weight_files(folder: Path) -> WeightFiles:
     return found
 
 
-def _read_weight_map(path: Path, text: bytes) -> dict[str, int]:
+def _read_weight_map(path: Path, text: bytes) -> tuple[dict[str, int], bool]:
     counts: Counter[bytes] = Counter()
+    scales = False
     try:
         # A view: the map of a large checkpoint has many megabytes.
         raw = memoryview(msgspec.json.decode(text, type=_Index).weight_map)
-        for _, value in iter_entries(raw):
+        for tensor, value in iter_entries(raw):
             counts[value] += 1
+            scales = scales or is_kv_scale(tensor)
             if len(counts) > MOST_FILES:
                 raise failure(path, ProblemKind.TOO_LARGE, f"names more than {MOST_FILES} files", key="weight_map")
         files = {msgspec.json.decode(value, type=str): count for value, count in counts.items()}
@@ -98,7 +104,7 @@ def _read_weight_map(path: Path, text: bytes) -> dict[str, int]:
         raise failure(path, ProblemKind.MALFORMED, "names no tensor; download the index again", key="weight_map")
     for name in files:
         _check_name(path, name)
-    return files
+    return files, scales
 
 
 def _check_name(path: Path, name: str) -> None:
