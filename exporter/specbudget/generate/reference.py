@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from specbudget.catalog.series import (
 )
 from specbudget.catalog.sets import REASONS_BY_SOURCE
 from specbudget.generate import rule_page
+from specbudget.serve.status import status_schema
 
 FOLDER = Path("docs/reference")
 
@@ -97,9 +99,15 @@ def _words(values: tuple[str, ...]) -> str:
     return " ".join(f"`{value}`" for value in values)
 
 
+def _status_schema() -> str:
+    """The schema of /api/v1/status."""
+    return json.dumps(status_schema(), indent=2, sort_keys=True) + "\n"
+
+
 PAGES: dict[Path, Callable[[], str]] = {
     FOLDER / "series.md": render,
     FOLDER / "rules.md": rule_page.render,
+    FOLDER / "status.schema.json": _status_schema,
 }
 
 

@@ -23,7 +23,8 @@ from specbudget.serve.desk import Desk
 from specbudget.serve.following import Following, guarded
 from specbudget.serve.listener import listen
 from specbudget.serve.protection import Protection
-from specbudget.serve.publish import Publisher
+from specbudget.serve.publish import PUBLISH_SECONDS, Publisher
+from specbudget.serve.status import status_json
 from specbudget.serve.store import Store
 from specbudget.serve.web import make_app
 from specbudget.serve.web_config import LoadedWebConfig
@@ -49,6 +50,8 @@ class Sidecar:
         self._positions: dict[Source, list[Position]] = {}
         self._following: Following | None = None
         self._ending: set[asyncio.Task[None]] = set()
+        self._status_at: float | None = None
+        self._status_body = b""
         self.publisher = Publisher(
             settle=lambda _: self.desk.count_starts(),
             collect=lambda now: collect(self.desk, now),
@@ -69,6 +72,7 @@ class Sidecar:
         app = make_app(
             publisher=self.publisher,
             service=lambda: self.desk.loaded.budget.service,
+            status=self._status,
             reload=self.reload,
             guard=protection.guard if protection is not None else None,
         )
@@ -96,6 +100,13 @@ class Sidecar:
             await listener.cleanup()
             if self._store is not None:
                 self._store.close()
+
+    def _status(self) -> bytes:
+        """The status, made anew at most once a second however many ask."""
+        now = time.monotonic()
+        if self._status_at is None or now - self._status_at >= PUBLISH_SECONDS:
+            self._status_at, self._status_body = now, status_json(self.desk, time.time())
+        return self._status_body
 
     def reload(self) -> list[str]:
         """Reads budget file and web configuration again; a bad one leaves the old in force. Returns their problems."""

@@ -12,15 +12,23 @@ from specbudget.serve.web_guard import Guard
 
 LANDING = """<!doctype html><html lang="en"><meta charset="utf-8"><title>specbudget</title>
 <h1>specbudget: {service}</h1>
-<ul><li><a href="metrics">Metrics</a></li><li><a href="-/healthy">Healthy</a></li>
-<li><a href="-/ready">Ready</a></li></ul></html>
+<ul><li><a href="metrics">Metrics</a></li><li><a href="api/v1/status">Status</a></li>
+<li><a href="-/healthy">Healthy</a></li><li><a href="-/ready">Ready</a></li></ul></html>
 """
 
 
 def make_app(
-    *, publisher: Publisher, service: Callable[[], str], reload: Callable[[], list[str]], guard: Guard | None = None
+    *,
+    publisher: Publisher,
+    service: Callable[[], str],
+    status: Callable[[], bytes],
+    reload: Callable[[], list[str]],
+    guard: Guard | None = None,
 ) -> web.Application:
-    """The routes. `reload` reads the files again and returns their problems, none when they are in force.
+    """The routes.
+
+    `status` makes the JSON of the present state from memory. `reload` reads the files again and returns their
+    problems, none when they are in force.
 
     `guard` stands before every route, those that do not exist included.
     """
@@ -36,6 +44,11 @@ def make_app(
             text=LANDING.format(service=escape(service())),
             content_type="text/html",
             headers={"Content-Security-Policy": "default-src 'none'", "X-Content-Type-Options": "nosniff"},
+        )
+
+    async def api_status(_: web.Request) -> web.Response:
+        return web.Response(
+            body=status(), content_type="application/json", headers={"X-Content-Type-Options": "nosniff"}
         )
 
     async def healthy(_: web.Request) -> web.Response:
@@ -59,6 +72,7 @@ def make_app(
         [
             web.get("/", landing),
             web.get("/metrics", metrics),
+            web.get("/api/v1/status", api_status),
             web.get("/-/healthy", healthy),
             web.get("/-/ready", ready),
             web.post("/-/reload", do_reload),
