@@ -275,7 +275,7 @@ def _pair(desk: Desk, now: float) -> PairStatus | None:
     if verdict is None:
         return None
     return PairStatus(
-        results=dict(verdict.counts()),
+        results={str(result): count for result, count in verdict.counts().items()},
         findings=[
             FindingStatus(id=f.id, result=f.result, message=f.message)
             for f in verdict.findings
