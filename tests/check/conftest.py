@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.check.plans import Judged, PlanFolder
 
 from specbudget.budget.model import Budget
 from specbudget.check.plan import Plan
@@ -15,7 +16,6 @@ from specbudget.check.report import judge_plan
 from specbudget.pair.side import Side, read_side
 from specbudget.simulate.checkpoint import write_drafter, write_target
 from specbudget.sources.checkpoint import read_checkpoint
-from tests.check.plans import Judged, PlanFolder
 
 LING_ARGS = (
     "--tp 4 --page-size 64 --mem-fraction-static 0.85 --speculative-algorithm DSPARK "

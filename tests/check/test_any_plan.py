@@ -10,6 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.check.plans import (
+    BUDGET,
+    DFLASH,
+    EAGLE3,
+    TARGET,
+    PlanFolder,
+    dflash_tensors,
+    target_tensors,
+    write_checkpoint,
+)
 
 from specbudget.catalog.lines import LINES
 from specbudget.check.gather import gather
@@ -20,7 +30,6 @@ from specbudget.check.output.explain import explain
 from specbudget.check.report import TEXTS, judge_plan
 from specbudget.cli import main
 from specbudget.domain.finding import CheckResult
-from tests.check.plans import BUDGET, DFLASH, EAGLE3, TARGET, PlanFolder, dflash_tensors, target_tensors, write_checkpoint
 
 ALWAYS = {
     "artifacts.target_parameters",
@@ -44,7 +53,9 @@ ODD = st.one_of(
     st.just({}),
 )
 
-NUMBERS = st.sampled_from(["0", "1", "2", "3", "4", "8", "64", "0.5", "0.9", "1.5", "-1", "nan", "inf", "1e400", "", "x"])
+NUMBERS = st.sampled_from(
+    ["0", "1", "2", "3", "4", "8", "64", "0.5", "0.9", "1.5", "-1", "nan", "inf", "1e400", "", "x"]
+)
 
 FLAGS = st.sampled_from(
     [
@@ -137,7 +148,8 @@ def test_every_plan_is_judged_on_five_lines(
         write_checkpoint(folder / "drafter", {**DFLASH, **drafter}, dflash_tensors() if weights else None)
         engine = {**BUDGET["engine"], "args": args, "kind": kind, "version": version}
         document = {
-            **{"service": "chat", "engine": {key: value for key, value in engine.items() if value is not None}},
+            "service": "chat",
+            "engine": {key: value for key, value in engine.items() if value is not None},
             "target": {} if paths[0] is None else {"path": paths[0]},
             "drafter": {
                 **({} if paths[1] is None else {"path": paths[1]}),

@@ -66,7 +66,8 @@ _AT_LEAST_ONE = frozenset({"tp_size", "pp_size", "dp_size", "attn_cp_size", "dcp
 def read_launch_args(args: str | Sequence[str]) -> EngineFlags:
     """The flags that stand in launch arguments, the last one of each counting; unknown ones are passed over.
 
-    A value that is no number where one belongs, and a group of no ranks, leave their flag unknown. Text with an open quote is split at spaces.
+    A value that is no number where one belongs, and a group of no ranks, leave their flag unknown. Text with an open
+    quote is split at spaces.
     """
     values: dict[str, str | int | bool] = {}
     words = launch_words(args)
