@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from specbudget.budget.lock import LoadedLock, load_lock, lock_path
-from specbudget.budget.model import Budget, resolve
+from specbudget.budget.model import Budget, engine_address, resolve
 from specbudget.budget.reading import LoadedBudget, load_budget
 from specbudget.check.plan import EngineAnswer, Plan
 from specbudget.check.reference import Reference, read_reference
@@ -112,7 +112,10 @@ def _reference(
 def _engine(
     budget: Budget, budget_file: Path, given: str | None, working: Callable[[str], None]
 ) -> EngineAnswer | None:
-    url = given or budget.engine.url
+    try:
+        url = budget.engine.url if given is None else engine_address(given)
+    except ValueError as error:
+        raise EngineSilent(f"--engine: {error}") from None
     if budget.engine.kind != "sglang":
         if given is not None:
             raise EngineSilent(f"--engine {given}: a running {budget.engine.kind} engine is not read yet")
