@@ -65,6 +65,21 @@ def _has_port(parts: SplitResult) -> bool:
         return False
 
 
+def engine_address(value: str) -> str:
+    """An engine's address without a slash at its end; raises ValueError, saying how one is written."""
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.hostname or not _has_port(parts):
+        raise ValueError("write the engine's address as http://HOST:PORT or https://HOST:PORT")
+    if parts.username or parts.password:
+        raise ValueError("keep credentials out of the address: put the key in a file and name it api_key_file")
+    if parts.query or parts.fragment:
+        raise ValueError("write the address without ? and #")
+    return value.rstrip("/")
+
+
 class Engine(Section):
     """The engine beside which the sidecar runs, and how it was started."""
 
@@ -84,14 +99,7 @@ class Engine(Section):
     @field_validator("url")
     @classmethod
     def _plain_url(cls, value: str) -> str:
-        parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.hostname or not _has_port(parts):
-            raise ValueError("write the engine's address as http://HOST:PORT or https://HOST:PORT")
-        if parts.username or parts.password:
-            raise ValueError("keep credentials out of the address: put the key in a file and name it api_key_file")
-        if parts.query or parts.fragment:
-            raise ValueError("write the address without ? and #")
-        return value.rstrip("/")
+        return engine_address(value)
 
     @field_validator("version", mode="before")
     @classmethod

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from specbudget.budget.lock import LoadedLock, load_lock, lock_path
-from specbudget.budget.model import Budget, Tls, resolve
+from specbudget.budget.model import Budget, Tls, engine_address, resolve
 from specbudget.budget.reading import LoadedBudget, load_budget
 from specbudget.check.plan import EngineAnswer, Plan
 from specbudget.check.reference import Reference, read_reference
@@ -129,7 +129,10 @@ def _reference(
 def _engine(
     budget: Budget, budget_file: Path, given: str | None, working: Callable[[str], None]
 ) -> EngineAnswer | None:
-    url = given or budget.engine.url
+    try:
+        url = budget.engine.url if given is None else engine_address(given)
+    except ValueError as error:
+        raise EngineSilent(f"--engine: {error}") from None
     if budget.engine.tls != Tls():
         from specbudget.sources.upstream_tls import check_tls_files
 

@@ -18,7 +18,7 @@ from specbudget.domain.observation import EngineFacts, RankReading
 from specbudget.domain.start_phases import StartPhases
 from specbudget.pair.facts import engine_setup, pair_facts
 from specbudget.pair.kv import Pair, drafter_model_facts, model_facts
-from specbudget.pair.launch_facts import launch_facts, planned_algorithm, with_defaults
+from specbudget.pair.launch_facts import launch_facts, with_defaults
 from specbudget.pair.side import Side
 from specbudget.sources.checkpoint import DeviceWeights, LoadedWeights, Role, loaded_weights, weights_per_device
 
@@ -75,7 +75,7 @@ class Plan:
             return told
         return with_defaults(
             told,
-            algorithm=planned_algorithm(told, self.budget),
+            algorithm=self.algorithm,
             architecture=None if self.target is None else self.target.checkpoint.architecture,
             block_size=None if facts is None else facts.block_size,
         )

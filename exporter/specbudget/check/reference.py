@@ -64,14 +64,11 @@ def read_reference(path: Path, budget: Budget, *, served_model: str | None = Non
     Of request records the valid events of the budget's SLO count, each under the profile that it matches.
     """
     try:
-        files = sorted(path.glob("*.log")) if path.is_dir() else [path]
-        if not files:
-            raise BudgetError([Problem(str(path), None, "", "holds no request records (*.log)")])
-        with files[0].open("rb") as file:
-            start = file.read(4096).lstrip()
-        if start.startswith(_RECORD_START):
+        files = _files(path)
+        head = _head(files[0])
+        if head.lstrip().startswith(_RECORD_START):
             return _from_records(files, budget, served_model)
-        if b'"accept_length"' in _head(files[0]):
+        if b'"accept_length"' in head:
             return _from_bench(files[0])
         document = read_document(files[0], what="reference", begin="write `profiles: {default: {length: 4.2}}`")
     except OSError as error:
@@ -94,22 +91,42 @@ def read_reference(path: Path, budget: Budget, *, served_model: str | None = Non
     )
 
 
+def _files(path: Path) -> list[Path]:
+    """The file itself, or the records of a folder; an hour without requests leaves an empty one, which says nothing."""
+    if not path.is_dir():
+        if path.exists() and not path.is_file():
+            raise BudgetError([Problem(str(path), None, "", "cannot be read: not a regular file")])
+        return [path]
+    files = [file for file in sorted(path.glob("*.log")) if file.is_file() and file.stat().st_size]
+    if not files:
+        raise BudgetError([Problem(str(path), None, "", "holds no request records (*.log)")])
+    return files
+
+
 def _head(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(1 << 20)
 
 
 def _from_bench(path: Path) -> Reference:
-    """bench_serving appends one JSON line per run; the last one counts."""
+    """bench_serving appends one JSON line per run, of which the last one counts; one run may be laid out in lines."""
     with path.open("rb") as file:
-        lines = [line for line in file.read(_MOST_BENCH_BYTES).splitlines() if line.strip()]
-    try:
-        length = json.loads(lines[-1]).get("accept_length")
-    except (ValueError, AttributeError, RecursionError):
-        length = None
+        content = file.read(_MOST_BENCH_BYTES)
+    lines = [line for line in content.splitlines() if line.strip()]
+    length = _accept_length(lines[-1])
+    if length is None and len(lines) > 1:
+        length = _accept_length(content)
     if isinstance(length, bool) or not isinstance(length, int | float) or not 1 <= length <= 1024:
         raise BudgetError([Problem(str(path), len(lines), "accept_length", "should be a length of at least 1")])
     return Reference(profiles={DEFAULT_PROFILE: ReferenceLengths(length=float(length))}, source=str(path))
+
+
+def _accept_length(text: bytes) -> object:
+    """What a run says of its acceptance length; None where the text is no run."""
+    try:
+        return json.loads(text).get("accept_length")
+    except (ValueError, AttributeError, RecursionError):
+        return None
 
 
 def _from_records(files: list[Path], budget: Budget, served_model: str | None) -> Reference:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from specbudget.catalog.lines import CODESIGN, LINES, LineDef
 from specbudget.check.plan import Plan
@@ -63,6 +63,15 @@ class Report:
     def verdict(self) -> CheckResult:
         """The same rule over the budgeted lines."""
         return overall(self.counted)
+
+    def without(self, settled: str) -> Report:
+        """The report without the finding of that id."""
+        return replace(
+            self,
+            lines=tuple(
+                replace(line, findings=tuple(f for f in line.findings if f.id != settled)) for line in self.lines
+            ),
+        )
 
     def exit_code(self, *, strict: bool) -> int:
         """0 for pass and warn, 1 fail, 3 unknown. Strict: a warning is 1, and any unknown at all is 3."""

@@ -29,6 +29,11 @@ def _whole(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 12 else None
 
 
+def _size(text: str) -> int | None:
+    """Of ranks or of a page: at least one, or it is not known."""
+    return _whole(text) or None
+
+
 def _real(text: str) -> float | None:
     try:
         number = float(text)
@@ -48,17 +53,17 @@ _FACTS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "model": ("target_path", str),
     "speculative_draft_model_path": ("drafter_path", str),
     "speculative_draft_model": ("drafter_path", str),
-    "tp_size": ("tensor_parallel", _whole),
-    "tp": ("tensor_parallel", _whole),
-    "tensor_parallel_size": ("tensor_parallel", _whole),
-    "pp_size": ("pipeline_parallel", _whole),
-    "pp": ("pipeline_parallel", _whole),
-    "pipeline_parallel_size": ("pipeline_parallel", _whole),
-    "dp_size": ("data_parallel", _whole),
-    "dp": ("data_parallel", _whole),
-    "data_parallel_size": ("data_parallel", _whole),
+    "tp_size": ("tensor_parallel", _size),
+    "tp": ("tensor_parallel", _size),
+    "tensor_parallel_size": ("tensor_parallel", _size),
+    "pp_size": ("pipeline_parallel", _size),
+    "pp": ("pipeline_parallel", _size),
+    "pipeline_parallel_size": ("pipeline_parallel", _size),
+    "dp_size": ("data_parallel", _size),
+    "dp": ("data_parallel", _size),
+    "data_parallel_size": ("data_parallel", _size),
     "enable_dp_attention": ("attention_dp", _given),
-    "page_size": ("page_tokens", _whole),
+    "page_size": ("page_tokens", _size),
     "speculative_num_steps": ("num_steps", _whole),
     "speculative_num_draft_tokens": ("num_draft_tokens", _whole),
     "speculative_eagle_topk": ("topk", _whole),

@@ -16,6 +16,7 @@ from specbudget.check.rules.limits import against
 from specbudget.check.rules.rule import told
 from specbudget.domain.finding import CheckResult, Exactness, Outcome, fails, passes, unknown, warns
 from specbudget.domain.pool_sizing import NotEnoughMemory, Prediction
+from specbudget.domain.step_reserve import StepReserve, step_reserve
 from specbudget.words import count, size
 
 
@@ -88,7 +89,8 @@ def _planned_load(plan: Plan) -> Outcome | None:
     line, tokens, pool = line_of(plan), plan.tokens_per_request, plan.pool.tokens
     if line is None or tokens is None or pool is None or pool.low <= 0:
         return None
-    reserve = reserve_rows(plan) or 0
+    kept = _reserve(plan)
+    reserve = 0 if kept is None else kept.reserved
     wanted = plan.concurrency * (tokens + reserve)
     ratios = [wanted / max(1, n) for n in (pool.high, pool.point, pool.low)]
     steps = (
@@ -115,38 +117,42 @@ def _planned_load(plan: Plan) -> Outcome | None:
     )
 
 
-def reserve_rows(plan: Plan) -> int | None:
-    """Slots that one request reserves per decode step: twice what a step may write (overlap's double buffer)."""
-    draft = plan.draft_kv
-    if draft is None or plan.budget.engine.kind != "sglang":
+def _reserve(plan: Plan) -> StepReserve | None:
+    """What a running request holds for its next step; None where drafts or window are not known or move."""
+    facts, algorithm = plan.facts, plan.algorithm
+    if plan.budget.engine.kind != "sglang" or algorithm is None or plan.draft_kv is None or facts.adaptive:
         return None
-    page, topk = draft.page, plan.facts.topk or 1
-    steps, tokens = plan.facts.num_steps or 1, plan.facts.num_draft_tokens or 1
-    if page == 1 or topk == 1:
-        return 2 * max(steps * topk, tokens)
-    pages = (page - 1 + steps + page - 1) // page
-    return 2 * max(pages * page * topk, tokens)
+    return step_reserve(
+        plan.setup.release or (),
+        algorithm=algorithm,
+        num_steps=facts.num_steps or 1,
+        topk=facts.topk or 1,
+        draft_tokens=facts.num_draft_tokens or 1,
+        page=plan.page,
+        decode_context_parallel=facts.sizing.dcp_size or 1,
+    )
 
 
 def _step_reserve(plan: Plan) -> Outcome | None:
-    rows = reserve_rows(plan)
-    if rows is None:
+    reserve = _reserve(plan)
+    if reserve is None:
         return None
-    steps, topk = plan.facts.num_steps or 1, plan.facts.topk or 1
-    reserved = rows * plan.concurrency
-    chain = plan.algorithm is not None and plan.algorithm.is_chain
-    # the last draft of a chain is verified by the target and never read by the drafter
-    written = (steps - 1) * topk if chain else plan.facts.num_draft_tokens or 0
-    told_steps = (
-        f"reserved per request and step: {rows} slots = 2 x {rows // 2} (steps {steps}, top-k {topk}, draft tokens "
-        f"{plan.facts.num_draft_tokens}, page {plan.page})",
-        f"written by the drafter per request and step: {written} slots",
-        f"{plan.concurrency} requests: {reserved:,} reserved, {written * plan.concurrency:,} written",
+    facts, running = plan.facts, plan.concurrency
+    reserved = reserve.reserved * running
+    twice = "" if reserve.times == 1 else ", twice, for the next step is prepared while one runs"
+    steps = (
+        f"one step of one request: {reserve.step} slots (steps {facts.num_steps}, top-k {facts.topk}, draft tokens "
+        f"{facts.num_draft_tokens}, page {plan.page}){twice}",
+        f"reserved per request: {reserve.reserved} slots; written by the drafter per step: {reserve.written} slots",
+        f"{running} requests: {reserved:,} slots reserved, {reserve.written * running:,} written per step",
+        *(() if reserve.is_read else (f"the rule of SGLang {facts.version} was not read: its neighbour's is taken",)),
     )
     return told(
-        f"{plan.concurrency} running requests keep {count(reserved)} slots reserved for their next step",
+        f"{running} running requests keep {count(reserved)} slots reserved for their next step, "
+        f"{reserve.reserved} each; the drafter writes {reserve.written} of them",
         reserved,
-        arithmetic=told_steps,
+        exactness=Exactness.EXACT if reserve.is_read else Exactness.ESTIMATE,
+        arithmetic=steps,
     )
 
 
@@ -186,7 +192,7 @@ RULES = (
         "step_reserve_tokens",
         "What do running requests keep reserved?",
         _step_reserve,
-        "SGLang 0.5.23 mem_cache/allocation_sizing.py (get_alloc_reserve_per_decode)",
+        "SGLang 0.5.18 and 0.5.23 mem_cache/allocation_sizing.py (get_alloc_reserve_per_decode)",
         "tokens",
     ),
     kv_rule("prediction", "Does the prediction hold where a number is known?", _prediction_holds, SIZING, "tokens"),

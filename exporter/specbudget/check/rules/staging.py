@@ -79,7 +79,7 @@ def _cold_start(plan: Plan) -> Outcome | None:
     line = _line(plan)
     if line is None:
         return None
-    return _held(plan, "a cold start takes", line.cold_start, "cold_start", "raise staging.cold_start")
+    return _held(plan, line.cold_start, "cold_start", "raise staging.cold_start")
 
 
 def _probe(plan: Plan) -> Outcome | None:
@@ -88,14 +88,14 @@ def _probe(plan: Plan) -> Outcome | None:
         return None
     return _held(
         plan,
-        "loading takes",
         line.probe_budget,
         "probe_budget",
         "the start-up probe would kill the engine while it loads: raise failureThreshold x periodSeconds",
     )
 
 
-def _held(plan: Plan, what: str, limit: float | None, key: str, fix: str) -> Outcome:
+def _held(plan: Plan, limit: float | None, key: str, fix: str) -> Outcome:
+    """The estimate against a limit. Where nothing measured what follows loading, it is of loading and says so."""
     estimate = _estimate(plan)
     if isinstance(estimate, str):
         measured = None if limit is None else _last_start(plan, limit)
@@ -103,7 +103,9 @@ def _held(plan: Plan, what: str, limit: float | None, key: str, fix: str) -> Out
     span = seconds(estimate.low)
     if estimate.high > estimate.low:
         span += f" to {seconds(estimate.high)}"
-    scope = "" if estimate.after_load is not None else " for loading alone"
+    whole = estimate.after_load is not None
+    what = "a cold start takes" if whole else "loading alone takes"
+    scope = "" if whole or key == "probe_budget" else " (what follows it was not measured)"
     if limit is None:
         return told(
             f"{what} {span}{scope}; staging.{key} is not in the budget",

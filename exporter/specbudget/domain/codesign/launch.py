@@ -112,12 +112,14 @@ _OTHER_NAMES = {
     "enable_gdn_replayssm_spec": "enable_linear_replayssm_spec",
 }
 _KINDS = {f.name: str(f.type) for f in fields(EngineFlags)}
+_AT_LEAST_ONE = frozenset({"tp_size", "pp_size", "dp_size", "attn_cp_size", "dcp_size"})
 
 
 def read_launch_args(args: str | Sequence[str]) -> EngineFlags:
     """The flags that stand in launch arguments, the last one of each counting; unknown ones are passed over.
 
-    A value that is no number where one belongs leaves its flag unknown. Text with an open quote is split at spaces.
+    A value that is no number where one belongs, and a group of no ranks, leave their flag unknown. Text with an open
+    quote is split at spaces.
     """
     values: dict[str, str | int | float | bool] = {}
     words = launch_words(args)
@@ -141,6 +143,8 @@ def read_launch_args(args: str | Sequence[str]) -> EngineFlags:
             _take_number(values, name, value)
         elif value.isascii() and value.isdigit() and len(value) <= 12:
             values[name] = int(value)
+            if name in _AT_LEAST_ONE and not int(value):
+                del values[name]
     return EngineFlags(**values)  # type: ignore[arg-type]
 
 

@@ -7,6 +7,8 @@ The typed decoder skips every other value without making an object of it: `api_k
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from specbudget.domain.codesign import EngineFlags
@@ -15,6 +17,9 @@ from specbudget.domain.sizing_arguments import SizingArguments
 
 ALGORITHMS_OFF = (None, "", "NONE")
 _ROLES = {"null": "unified", "prefill": "prefill", "decode": "decode"}
+
+
+_Size = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class _State(msgspec.Struct):
@@ -31,11 +36,11 @@ class _Info(msgspec.Struct):
     served_model_name: str | None = None
     model_path: str | None = None
     speculative_draft_model_path: str | None = None
-    tp_size: int | None = None
-    pp_size: int | None = None
-    dp_size: int | None = None
+    tp_size: _Size | None = None
+    pp_size: _Size | None = None
+    dp_size: _Size | None = None
     enable_dp_attention: bool | None = None
-    page_size: int | None = None
+    page_size: _Size | None = None
     speculative_num_steps: int | None = None
     speculative_num_draft_tokens: int | None = None
     speculative_eagle_topk: int | None = None

@@ -1,0 +1,51 @@
+"""Launch arguments as names and values."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from specbudget.domain.launch_arguments import launch_arguments, read_arguments
+from specbudget.domain.sizing_arguments import SizingArguments
+
+
+@pytest.mark.parametrize(
+    ("args", "found"),
+    [
+        ("--tp 4 --page-size=64", {"tp": "4", "page_size": "64"}),
+        (["--tp", "4", "--trust"], {"tp": "4", "trust": ""}),
+        ("--tp 4 --tp 8", {"tp": "8"}),
+        ("--a --b c d", {"a": "", "b": "c"}),
+        ("serve model --port 1", {"port": "1"}),
+        ("--name 'two words'", {"name": "two words"}),
+        ("--name 'open --tp 2", {"name": "'open", "tp": "2"}),
+        ("", {}),
+    ],
+)
+def test_names_and_values(args: str | Sequence[str], found: dict[str, str]) -> None:
+    """The last one counts, an equals sign is a space, and a flag is never a value."""
+    assert launch_arguments(args) == found
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "value"),
+    [
+        ({"max_total_tokens": "1000"}, "max_total_tokens", 1000),
+        ({"max_total_tokens": "many"}, "max_total_tokens", None),
+        ({"max_total_tokens": "²"}, "max_total_tokens", None),
+        ({"max_total_tokens": "-1"}, "max_total_tokens", None),
+        ({"disable_radix_cache": ""}, "disable_radix_cache", True),
+        ({"disable_radix_cache": "false"}, "disable_radix_cache", False),
+        ({"mamba_ssm_dtype": "float32"}, "mamba_ssm_dtype", "float32"),
+        ({}, "disable_radix_cache", None),
+    ],
+)
+def test_fields_are_filled_with_what_is_given(given: dict[str, str], field: str, value: object) -> None:
+    """A switch is true, a number must be one, and the rest stays not known."""
+    assert getattr(read_arguments(SizingArguments, given), field) == value
+
+
+def test_what_one_does_not_say_the_other_fills() -> None:
+    """The first one's word wins, a false one too."""
+    first = SizingArguments(disable_radix_cache=False)
+    second = SizingArguments(disable_radix_cache=True, dcp_size=2)
+    assert first.filled_from(second) == SizingArguments(disable_radix_cache=False, dcp_size=2)
