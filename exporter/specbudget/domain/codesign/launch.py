@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
+
+from specbudget.domain.launch_arguments import launch_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,13 +156,3 @@ def _take_number(values: dict[str, str | int | float | bool], name: str, text: s
         return
     if math.isfinite(number):
         values[name] = number
-
-
-def launch_words(args: str | Sequence[str]) -> list[str]:
-    """The words of launch arguments; text with an open quote is split at spaces."""
-    if not isinstance(args, str):
-        return [str(word) for word in args]
-    try:
-        return shlex.split(args)
-    except ValueError:
-        return args.split()

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from specbudget.domain.codesign.launch import EngineFlags, launch_words
+from specbudget.domain.codesign.launch import EngineFlags
 from specbudget.domain.drafter import DraftAlgorithm, parse_algorithm
+from specbudget.domain.launch_arguments import launch_words
 
 _METHODS = {
     "draft_model": DraftAlgorithm.STANDALONE,
@@ -53,7 +54,8 @@ def read_vllm_args(args: str | Sequence[str]) -> VllmArguments:
     return VllmArguments(
         algorithm=_algorithm(_text(section.get("method"))),
         num_speculative_tokens=drafts,
-        draft_tensor_parallel=_count(section.get("draft_tensor_parallel_size")),
+        # a group of no ranks is none
+        draft_tensor_parallel=_count(section.get("draft_tensor_parallel_size")) or None,
         flags=EngineFlags(
             speculative_draft_model_path=_text(section.get("model")),
             speculative_draft_model_quantization=_text(section.get("quantization")),
@@ -62,8 +64,8 @@ def read_vllm_args(args: str | Sequence[str]) -> VllmArguments:
             kv_cache_dtype=_text(given.get("kv_cache_dtype")),
             load_format=_text(given.get("load_format")),
             context_length=_count(given.get("max_model_len")),
-            tp_size=_count(given.get("tensor_parallel_size")),
-            pp_size=_count(given.get("pipeline_parallel_size")),
+            tp_size=_count(given.get("tensor_parallel_size")) or None,
+            pp_size=_count(given.get("pipeline_parallel_size")) or None,
         ),
     )
 
