@@ -8,30 +8,38 @@ from specbudget.sources.checkpoint.loaded_weights import (
     weights_per_device,
 )
 from specbudget.sources.checkpoint.model import (
+    BundledFolder,
     Checkpoint,
     CheckpointProblem,
     ConfigFacts,
+    Digests,
     Landmark,
+    NotLoaded,
     ProblemKind,
     Sharding,
     TensorGroup,
     TensorPart,
+    Unused,
 )
 from specbudget.sources.checkpoint.reader import CheckpointReader, read_checkpoint
 
 __all__ = [
+    "BundledFolder",
     "Checkpoint",
     "CheckpointProblem",
     "CheckpointReader",
     "ConfigFacts",
     "DeviceWeights",
+    "Digests",
     "Landmark",
     "LoadedWeights",
+    "NotLoaded",
     "ProblemKind",
     "Role",
     "Sharding",
     "TensorGroup",
     "TensorPart",
+    "Unused",
     "loaded_weights",
     "read_checkpoint",
     "weights_per_device",
