@@ -27,11 +27,10 @@ def write_giant(folder: Path, shape: Shape | None = None) -> int:
     """Write config, index and sparse shards into an empty folder; returns the bytes of all tensors."""
     shape = shape or Shape()
     tensors = list(_tensors(shape))
-    each = -(-len(tensors) // shape.shards)
     weight_map: dict[str, str] = {}
     total = 0
     for number in range(shape.shards):
-        part = tensors[number * each : (number + 1) * each]
+        part = tensors[number * len(tensors) // shape.shards : (number + 1) * len(tensors) // shape.shards]
         name = f"model-{number + 1:05d}-of-{shape.shards:05d}.safetensors"
         total += _write_shard(folder / name, part)
         weight_map |= dict.fromkeys((tensor[0] for tensor in part), name)

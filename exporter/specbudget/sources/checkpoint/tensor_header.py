@@ -87,7 +87,7 @@ class TensorBatch:
     """Tensors in header order, one list for each thing that is known of them.
 
     Names are text as the file has it: it may hold characters that a terminal would obey. `begins` and `ends` are
-    byte positions in the data.
+    byte positions in the data, `sizes` the bytes between them.
     """
 
     names: list[str] = field(default_factory=list)
@@ -95,10 +95,7 @@ class TensorBatch:
     shapes: list[tuple[int, ...]] = field(default_factory=list)
     begins: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
-
-    def sizes(self) -> list[int]:
-        """Bytes of data of each tensor."""
-        return list(map(sub, self.ends, self.begins))
+    sizes: list[int] = field(default_factory=list)
 
 
 _decode_entry = msgspec.json.Decoder(_Entry).decode
@@ -185,16 +182,18 @@ def _whole_batch(piece: bytes, header: Header) -> TensorBatch | None:
         return None
     found = list(entries.values())
     offsets = [entry.data_offsets for entry in found]
+    begins, ends = [pair[0] for pair in offsets], [pair[1] for pair in offsets]
     batch = TensorBatch(
         list(entries),
         [entry.dtype for entry in found],
         [entry.shape for entry in found],
-        [pair[0] for pair in offsets],
-        [pair[1] for pair in offsets],
+        begins,
+        ends,
+        list(map(sub, ends, begins)),
     )
     if max(batch.ends) > header.size - header.start or max(map(len, batch.names)) > _LONGEST_NAME:
         return None
-    kinds = set(zip(batch.dtypes, batch.shapes, batch.sizes(), strict=True))
+    kinds = set(zip(batch.dtypes, batch.shapes, batch.sizes, strict=True))
     return batch if all(_fits(dtype, shape, stored) for dtype, shape, stored in kinds) else None
 
 
@@ -213,6 +212,7 @@ def _careful_batches(header: Header, position: int | None) -> Iterator[TensorBat
             batch.shapes.append(entry.shape)
             batch.begins.append(entry.data_offsets[0])
             batch.ends.append(entry.data_offsets[1])
+            batch.sizes.append(entry.data_offsets[1] - entry.data_offsets[0])
             if len(batch.names) == _BATCH:
                 yield batch
                 batch = TensorBatch()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import prod
+from operator import getitem
 from typing import Any
 
 from specbudget.sources.checkpoint.bounded_file import printable
@@ -85,11 +86,11 @@ class TensorTotals:
         if len(patterns) != len(batch.names):
             patterns = [name.translate(_SAME_DIGIT) for name in batch.names]
         details = self._details.of(batch.names, patterns)
-        columns = list(zip(patterns, details, batch.dtypes, batch.shapes, batch.sizes(), strict=True))
-        for key, count in Counter(columns).items():
+        columns = (patterns, details, batch.dtypes, batch.shapes, batch.sizes)
+        for key, count in Counter(zip(*columns, strict=True)).items():
             family = self._families.get(key)
             if family is None:
-                family = self._new_family(batch.names[columns.index(key)], key)
+                family = self._new_family(batch.names[_indexes(columns, key)[0]], key)
                 if len(self._families) < _MOST_CACHED:
                     self._families[key] = family
             total = family.sum
@@ -101,8 +102,8 @@ class TensorTotals:
             else:
                 total.logical += count * family.logical
             if family.landmark and len(self.landmarks) < _MOST_LANDMARKS:
-                self._mark(batch, header, [index for index, other in enumerate(columns) if other == key])
-        return len(columns)
+                self._mark(batch, header, _indexes(columns, key))
+        return len(patterns)
 
     def _mark(self, batch: TensorBatch, header: Header, indexes: list[int]) -> None:
         for index in indexes[: _MOST_LANDMARKS - len(self.landmarks)]:
@@ -179,10 +180,15 @@ class TensorTotals:
         return _TORCH_NAMES.get(dtype, dtype.lower())
 
 
+def _indexes(columns: tuple[list[Any], ...], key: tuple[Any, ...]) -> list[int]:
+    return [index for index, row in enumerate(zip(*columns, strict=True)) if row == key]
+
+
 _Detail = tuple[bool, str]
 """Whether a tensor's layer lies beyond the model's own ones, and the digits inside words, as in w1 and d2t."""
 
-_PLAIN: _Detail = (False, "")
+_Reading = slice | Callable[[str], _Detail]
+"""How to read the detail off names of one pattern: where their layer stands, or more than that."""
 
 
 class _Details:
@@ -190,35 +196,44 @@ class _Details:
 
     def __init__(self, layers: int | None) -> None:
         self._layers = layers
-        self._by_pattern: dict[str, slice | Callable[[str], _Detail]] = {}
-        self._by_layer: dict[str, _Detail] = {"": _PLAIN}
+        self._by_pattern: dict[str, _Reading] = {}
+        self._by_layer = _ByLayer(layers)
 
     def of(self, names: list[str], patterns: list[str]) -> list[_Detail]:
         """The detail of each name."""
-        for pattern in set(patterns).difference(self._by_pattern):
-            if len(self._by_pattern) >= _MOST_CACHED:
-                self._by_pattern.clear()
-                return self.of(names, patterns)
-            self._by_pattern[pattern] = self._reading(pattern)
-        readings = map(self._by_pattern.__getitem__, patterns)
+        readings, by_layer, distinct = self._by_pattern, self._by_layer, set(patterns)
+        new = distinct.difference(readings)
+        if len(readings) + len(new) > _MOST_CACHED:
+            readings.clear()
+            new = distinct
+        readings.update((pattern, self._reading(pattern)) for pattern in new)
+        found = map(readings.__getitem__, patterns)
+        if all(type(readings[pattern]) is slice for pattern in distinct):
+            layers: Iterable[str] = map(getitem, names, found)  # type: ignore[arg-type]
+            return list(map(by_layer.__getitem__, layers))
         return [
-            self._of_layer(name[reading]) if type(reading) is slice else reading(name)
-            for name, reading in zip(names, readings, strict=True)
+            by_layer[name[reading]] if isinstance(reading, slice) else reading(name)
+            for name, reading in zip(names, found, strict=True)
         ]
 
-    def _reading(self, pattern: str) -> slice | Callable[[str], _Detail]:
-        """How to read the detail off names of a pattern: where their layer stands, or more than that."""
+    def _reading(self, pattern: str) -> _Reading:
         layer = _LAYER.search(pattern) if self._layers is not None else None
         place = slice(0, 0) if layer is None else slice(*layer.span(1))
         inside = [match.span() for match in _IN_WORD.finditer(pattern)]
         if not inside:
             return place
-        return lambda name: (self._of_layer(name[place])[0], ".".join(name[a:b] for a, b in inside))
+        return lambda name: (self._by_layer[name[place]][0], ".".join(name[a:b] for a, b in inside))
 
-    def _of_layer(self, text: str) -> _Detail:
-        detail = self._by_layer.get(text)
-        if detail is None:
-            detail = (int(text) >= (self._layers or 0), "")
-            if len(self._by_layer) < _MOST_CACHED:
-                self._by_layer[text] = detail
+
+class _ByLayer(dict[str, _Detail]):
+    """The detail of each layer number; one that is not there is computed, and kept while there is room."""
+
+    def __init__(self, layers: int | None) -> None:
+        super().__init__({"": (False, "")})
+        self._layers = layers or 0
+
+    def __missing__(self, layer: str) -> _Detail:
+        detail = (int(layer) >= self._layers, "")
+        if len(self) < _MOST_CACHED:
+            self[layer] = detail
         return detail
