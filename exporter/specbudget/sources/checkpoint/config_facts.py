@@ -9,6 +9,9 @@ from __future__ import annotations
 from specbudget.sources.checkpoint.config_file import MOST_LAYERS, ConfigReader
 from specbudget.sources.checkpoint.model import ConfigFacts
 
+_BUNDLED_KEYS = ("dspark_block_size", "dspark_markov_rank", "dspark_noise_token_id", "dspark_target_layer_ids")
+"""Any of these on a target's config says that a DSpark drafter lies in its files (`dspark_config.py`)."""
+
 
 def read_facts(config: ConfigReader) -> ConfigFacts:
     """Collect the facts; problems of single keys stay in the reader."""
@@ -62,6 +65,9 @@ def read_facts(config: ConfigReader) -> ConfigFacts:
         projector_type=config.text("projector_type", *_drafter_places("projector_type")),
         draft_vocab_size=config.whole("draft_vocab_size"),
         target_hidden_size=config.whole("target_hidden_size"),
+        bundles_dspark=any(config.lookup((key,)) is not None for key in _BUNDLED_KEYS),
+        has_embed_tokens=config.flag("has_embed_tokens"),
+        has_lm_head=config.flag("has_lm_head"),
         algorithm=config.text("algorithm", ("speculators_model_type",), ("speculators_config", "algorithm")),
         target_name=config.text("target_name", ("speculators_config", "verifier", "name_or_path")),
         quantization_method=_quantization_method(config),

@@ -187,6 +187,11 @@ class ConfigFacts:
     projector_type: str | None = None
     draft_vocab_size: int | None = None
     target_hidden_size: int | None = None
+    bundles_dspark: bool = False
+    """Whether `dspark_*` keys say that the drafter lies in this checkpoint's own files."""
+    has_embed_tokens: bool | None = None
+    has_lm_head: bool | None = None
+    """What a Nemotron drafter says of its own matrices."""
     algorithm: str | None = None
     """The word of a speculators-format config, such as dspark."""
     target_name: str | None = None
