@@ -39,13 +39,13 @@ def write_safetensors() -> Callable[..., Path]:
 def write_sharded() -> Callable[..., None]:
     """Write an index and its shards: write(folder, [tensors of shard 1, tensors of shard 2, ...])."""
 
-    def write(folder: Path, shards: list[Tensors]) -> None:
+    def write(folder: Path, shards: list[Tensors], *, total_size: int = 1) -> None:
         weight_map = {}
         for number, tensors in enumerate(shards, start=1):
             name = f"model-{number:05d}-of-{len(shards):05d}.safetensors"
             _write(folder / name, tensors, metadata={"format": "pt"})
             weight_map |= dict.fromkeys(tensors, name)
-        index = {"metadata": {"total_size": 1}, "weight_map": weight_map}
+        index = {"metadata": {"total_size": total_size}, "weight_map": weight_map}
         (folder / "model.safetensors.index.json").write_text(json.dumps(index))
 
     return write
