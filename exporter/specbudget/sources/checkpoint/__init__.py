@@ -1,5 +1,6 @@
 """A checkpoint folder, read from its config, its weight index and its tensor headers; weights are never read."""
 
+from specbudget.sources.checkpoint.config_parameters import block_drafter_shape
 from specbudget.sources.checkpoint.loaded_weights import (
     DeviceWeights,
     LoadedWeights,
@@ -40,6 +41,7 @@ __all__ = [
     "TensorGroup",
     "TensorPart",
     "Unused",
+    "block_drafter_shape",
     "loaded_weights",
     "read_checkpoint",
     "weights_per_device",

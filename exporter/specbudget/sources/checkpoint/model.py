@@ -184,6 +184,11 @@ class ConfigFacts:
     mask_token_id: int | None = None
     markov_rank: int | None = None
     markov_head_type: str | None = None
+    confidence_head: bool | None = None
+    confidence_with_markov: bool | None = None
+    attention_bias: bool | None = None
+    extra_modules: bool = False
+    """Whether a block drafter has modules beside the plain ones: convolutions, a selector, sinks, Domino's."""
     projector_type: str | None = None
     draft_vocab_size: int | None = None
     target_hidden_size: int | None = None
