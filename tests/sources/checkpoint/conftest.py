@@ -12,7 +12,19 @@ import pytest
 
 Tensors = Mapping[str, tuple[str, tuple[int, ...]]]
 
-_BITS = {"F4": 4, "BF16": 16, "F16": 16, "F32": 32, "F8_E4M3": 8, "U8": 8, "I32": 32, "I64": 64, "BOOL": 8}
+_BITS = {
+    "F4": 4,
+    "BF16": 16,
+    "F16": 16,
+    "F32": 32,
+    "F8_E4M3": 8,
+    "F8_E8M0": 8,
+    "U8": 8,
+    "I8": 8,
+    "I32": 32,
+    "I64": 64,
+    "BOOL": 8,
+}
 
 
 def _write(path: Path, tensors: Tensors, *, metadata: Mapping[str, str] | None = None) -> Path:

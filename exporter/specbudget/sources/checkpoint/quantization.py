@@ -23,6 +23,7 @@ _BESIDE = frozenset(
 
 _PACKED_WORDS = frozenset({"qweight", "weight_packed"})
 _FOUR_BIT = ("nvfp4", "mxfp4", "fp4", "w4a", "nf4", "int4")
+_FLOATS = ("nvfp4", "mxfp4", "mxfp8", "fp4", "fp8")
 _EIGHT_BIT = ("fp8", "mxfp8", "int8", "w8a8")
 
 
@@ -34,6 +35,8 @@ class Quantization:
     """
 
     method: str | None = None
+    form: str | None = None
+    """The format within the method, such as NVFP4 or pack-quantized."""
     bits: int | None = None
     block: tuple[int, ...] | None = None
     """Rows and columns that share one scale."""
@@ -44,7 +47,7 @@ class Quantization:
         """The storage in words: `int4 in int32`, `fp8 in blocks of 128 x 128`; the dtype where nothing is packed."""
         if self.method is None:
             return dtype
-        name = _kind(self.method, self.bits)
+        name = _kind(self.method, self.form, self.bits)
         block = "" if self.block is None else f" in blocks of {' x '.join(map(str, self.block))}"
         packed = f" in {dtype}" if dtype in ("int32", "uint8") else ""
         experts = ", experts in fp4" if self.experts_fp4 else ""
@@ -62,7 +65,7 @@ def read_quantization(config: ConfigReader) -> Quantization:
         *((*place, "config_groups", "group_0", "weights", "num_bits") for place in places),
         most=32,
     )
-    form = config.text("quantization_format", *((*place, "format") for place in places))
+    form = config.text("quantization_format", *((*place, key) for place in places for key in ("quant_algo", "format")))
     block = config.wholes("weight_block_size", *((*place, "weight_block_size") for place in places))
     if method is not None and bits is None:
         bits = _stated_bits(f"{method} {form or ''}".lower())
@@ -70,7 +73,7 @@ def read_quantization(config: ConfigReader) -> Quantization:
         for key, count in (("load_in_4bit", 4), ("load_in_8bit", 8)):
             if config.flag(key, *((*place, key) for place in places)):
                 bits = count
-    return Quantization(method=method, bits=bits, block=block, experts_fp4=experts == "fp4")
+    return Quantization(method=method, form=form, bits=bits, block=block, experts_fp4=experts == "fp4")
 
 
 _METHOD_KEYS = ("quant_method", "quant_algo")
@@ -83,15 +86,15 @@ def _stated_bits(text: str) -> int | None:
     return None
 
 
-def _kind(method: str, bits: int | None) -> str:
-    lower = method.lower()
-    if _stated_bits(lower) is not None or bits is None:
+def _kind(method: str, form: str | None, bits: int | None) -> str:
+    """The method with the kind of number it stores, where its own word does not say."""
+    if _stated_bits(method.lower()) is not None or bits is None:
         return method
-    return (
-        f"{method} int{bits}"
-        if lower in ("gptq", "awq", "auto-round", "compressed-tensors")
-        else f"{method} {bits} bit"
-    )
+    float_kind = next((word for word in _FLOATS if word in (form or "").lower()), None)
+    if float_kind is not None:
+        return f"{method} {float_kind}"
+    whole = method.lower() in ("gptq", "awq", "auto-round") or form in ("pack-quantized", "int-quantized")
+    return f"{method} int{bits}" if whole else f"{method} {bits} bit"
 
 
 def logical_parameters(
