@@ -96,7 +96,7 @@ def read_bounded(path: Path, limit: int) -> bytes:
             raise failure(
                 path, ProblemKind.TOO_LARGE, f"{file.size} bytes, while at most {limit} are read; check the file"
             )
-        return file.read(limit)
+        return file.whole_at(0, file.size)
 
 
 def printable(text: str, most: int = 200) -> str:

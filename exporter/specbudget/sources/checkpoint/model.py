@@ -34,7 +34,8 @@ class CheckpointProblem:
 
     def __str__(self) -> str:
         place = f"{self.file}: {self.key}" if self.key else str(self.file)
-        return f"{place}: {self.message}"
+        # Names of files come from an index or a folder: nothing in them may reach a terminal as a command.
+        return "".join(char if char.isprintable() else "?" for char in f"{place}: {self.message}")
 
 
 class CheckpointError(Exception):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from specbudget.domain.kv_geometry import ModelGeometry
-from specbudget.sources.checkpoint.bounded_file import open_regular, reason
+from specbudget.sources.checkpoint.bounded_file import open_regular, printable, reason
 from specbudget.sources.checkpoint.config_facts import read_facts
 from specbudget.sources.checkpoint.config_file import CONFIG_NAME, ConfigReader, load_config
 from specbudget.sources.checkpoint.folder import (
@@ -151,7 +151,7 @@ def _read(
         declared_bytes=files.declared_bytes,
         present_bytes=weights.present_bytes,
         shards=len(loaded),
-        missing=tuple(weights.missing[:MOST_LISTED]),
+        missing=tuple(printable(name) for name in weights.missing[:MOST_LISTED]),
         missing_count=len(weights.missing),
         not_loaded=tuple(unused[:MOST_LISTED]),
         not_loaded_count=len(unused),

@@ -87,10 +87,14 @@ class TensorTotals:
             patterns = [name.translate(_SAME_DIGIT) for name in batch.names]
         details = self._details.of(batch.names, patterns)
         columns = (patterns, details, batch.dtypes, batch.shapes, batch.sizes)
+        places: dict[tuple[Any, ...], list[int]] = {}
         for key, count in Counter(zip(*columns, strict=True)).items():
             family = self._families.get(key)
+            if family is None or (family.landmark and len(self.landmarks) < _MOST_LANDMARKS):
+                # Where the tensors of each kind stand is asked for in few batches, and found for all kinds at once.
+                places = places or _places(columns)
             if family is None:
-                family = self._new_family(batch.names[_indexes(columns, key)[0]], key)
+                family = self._new_family(batch.names[places[key][0]], key)
                 if len(self._families) < _MOST_CACHED:
                     self._families[key] = family
             total = family.sum
@@ -102,14 +106,14 @@ class TensorTotals:
             else:
                 total.logical += count * family.logical
             if family.landmark and len(self.landmarks) < _MOST_LANDMARKS:
-                self._mark(batch, header, _indexes(columns, key))
+                self._mark(batch, header, places[key])
         return len(patterns)
 
     def _mark(self, batch: TensorBatch, header: Header, indexes: list[int]) -> None:
         for index in indexes[: _MOST_LANDMARKS - len(self.landmarks)]:
             self.landmarks.append(
                 Landmark(
-                    name=batch.names[index],
+                    name=printable(batch.names[index], 400),
                     dtype=batch.dtypes[index],
                     shape=batch.shapes[index],
                     file=header.path,
@@ -180,8 +184,11 @@ class TensorTotals:
         return _TORCH_NAMES.get(dtype, dtype.lower())
 
 
-def _indexes(columns: tuple[list[Any], ...], key: tuple[Any, ...]) -> list[int]:
-    return [index for index, row in enumerate(zip(*columns, strict=True)) if row == key]
+def _places(columns: tuple[list[Any], ...]) -> dict[tuple[Any, ...], list[int]]:
+    found: dict[tuple[Any, ...], list[int]] = {}
+    for index, row in enumerate(zip(*columns, strict=True)):
+        found.setdefault(row, []).append(index)
+    return found
 
 
 _Detail = tuple[bool, str]

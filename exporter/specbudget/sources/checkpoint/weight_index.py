@@ -18,7 +18,9 @@ from specbudget.sources.checkpoint.model import CheckpointError, CheckpointProbl
 
 INDEX_NAME = "model.safetensors.index.json"
 SINGLE_NAME = "model.safetensors"
-LARGEST_INDEX = 128 * 2**20
+LARGEST_INDEX = 96 * 2**20
+"""An index takes about 100 bytes for a tensor; a model of half a million tensors stays below."""
+
 MOST_FILES = 10_000
 """Published checkpoints stay under a few hundred shards; more than this many are not weights of one model."""
 
