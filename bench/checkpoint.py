@@ -31,6 +31,8 @@ side = read_side(read_checkpoint(Path(sys.argv[1])))
 checkpoint = side.checkpoint
 assert checkpoint.problems == (), checkpoint.problems[0]
 print(checkpoint.parameters, checkpoint.disk_bytes, side.fingerprints.headers)
+# ru_maxrss would tell of the process that started this one, too
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM:")))
 """
 
 
@@ -42,7 +44,8 @@ def measure(folder: Path) -> tuple[float, float, int, str]:
     wall = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return cpu, wall, after.ru_maxrss * 1024, done.stdout.strip()
+    told, resident = done.stdout.splitlines()
+    return cpu, wall, int(resident) * 1024, told
 
 
 def main() -> int:

@@ -216,3 +216,25 @@ def test_experts_with_digits_in_their_names_are_told_apart(tmp_path: Path, write
     by_sharding = {group.sharding.value: (group.tensors, group.parameters) for group in groups}
     # The bias of w2 is whole on every rank, all else is split.
     assert by_sharding == {"split": (60, 12 * (3 * 32 + 2 * 8)), "replicated": (12, 12 * 4)}
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("model.layers.0.self_attn.k_scale", True),
+        ("model.layers.0.self_attn.k_proj.k_scale", True),
+        ("model.layers.0.self_attn.kv_scale", True),
+        ("model.layers.0.self_attn.k_proj.output_scale", True),
+        ("model.layers.0.self_attn.q_proj.weight_scale", False),
+    ],
+)
+def test_scales_of_a_quantised_kv_cache(name: str, found: bool, tmp_path: Path, write_safetensors: Writer) -> None:
+    """Named by an index even where no shard is there, else by the headers; unknown without both."""
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    assert read_checkpoint(tmp_path).kv_scales is None
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {name: "model-00001-of-00001.safetensors"}}))
+    assert read_checkpoint(tmp_path).kv_scales is found
+    index.unlink()
+    write_safetensors(tmp_path / "model.safetensors", {name: ("F32", (1,))})
+    assert read_checkpoint(tmp_path).kv_scales is found

@@ -150,6 +150,7 @@ def _read(
         tensor_bytes=totals.bytes if weights.known else None,
         declared_bytes=files.declared_bytes,
         present_bytes=weights.present_bytes,
+        kv_scales=weights.kv_scales,
         shards=len(loaded),
         missing=tuple(printable(name) for name in weights.missing[:MOST_LISTED]),
         missing_count=len(weights.missing),

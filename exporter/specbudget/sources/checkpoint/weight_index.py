@@ -15,6 +15,7 @@ from specbudget.sources.checkpoint.bounded_file import failure, printable, read_
 from specbudget.sources.checkpoint.flat_object import FlatObjectError, iter_entries
 from specbudget.sources.checkpoint.folder import PART_OF, Listing
 from specbudget.sources.checkpoint.model import CheckpointError, CheckpointProblem, ConfigFacts, ProblemKind
+from specbudget.sources.checkpoint.tensor_header import names_kv_scales
 
 INDEX_NAME = "model.safetensors.index.json"
 SINGLE_NAME = "model.safetensors"
@@ -45,12 +46,14 @@ class WeightFiles:
     """`files` holds name -> tensors the index puts there (None without an index), in name order.
 
     `index_digest` is a digest of the index as read; `declared_bytes` the size of all tensors that the index states;
-    `pickles` are the weights of a checkpoint that has no safetensors at all.
+    `kv_scales` says whether it names scales of the KV cache; `pickles` are the weights of a checkpoint that has no
+    safetensors at all.
     """
 
     files: dict[str, int | None] = field(default_factory=dict)
     index_digest: bytes | None = None
     declared_bytes: int | None = None
+    kv_scales: bool | None = None
     pickles: tuple[str, ...] = ()
     problems: list[CheckpointProblem] = field(default_factory=list)
 
@@ -74,6 +77,7 @@ def find_weight_files(folder: Path, listing: Listing, facts: ConfigFacts | None)
             found.index_digest = hashlib.sha256(text).digest()
             files, found.declared_bytes = _read_index(index, text)
             found.files = dict(sorted(files.items()))
+            found.kv_scales = names_kv_scales(text)
         except CheckpointError as error:
             found.problems.append(error.problem)
             return found
