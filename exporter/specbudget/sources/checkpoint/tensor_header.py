@@ -136,7 +136,8 @@ def read_header(path: Path) -> Header:
 def iter_batches(header: Header) -> Iterator[TensorBatch]:
     """Yield the tensors of one file, in header order; memory is bounded by the header's own bytes.
 
-    Raises CheckpointError for anything that the format does not allow; tensors before it have been yielded.
+    That size, dtype and shape of a tensor agree is for `check_stored` to say. Raises CheckpointError for anything else
+    that the format does not allow; tensors before it have been yielded.
     """
     covered = _Coverage(header)
     position = _first_tensor(header.text)
@@ -182,7 +183,7 @@ def _next_piece(text: bytes, position: int) -> tuple[bytes | None, int | None]:
 
 
 def _whole_batch(piece: bytes, header: Header) -> TensorBatch | None:
-    """The tensors of a piece, all of them sound; None where one is not, or where there are none."""
+    """The tensors of a piece; None where one is no tensor or lies outside the file, or where there are none."""
     try:
         entries = _decode_entries(piece)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -200,10 +201,7 @@ def _whole_batch(piece: bytes, header: Header) -> TensorBatch | None:
         ends,
         list(map(sub, ends, begins)),
     )
-    if max(batch.ends) > header.size - header.start or max(map(len, batch.names)) > _LONGEST_NAME:
-        return None
-    kinds = set(zip(batch.dtypes, batch.shapes, batch.sizes, strict=True))
-    return batch if all(_fits(dtype, shape, stored) for dtype, shape, stored in kinds) else None
+    return None if max(ends) > header.size - header.start else batch
 
 
 def _careful_batches(header: Header, position: int | None) -> Iterator[TensorBatch]:
@@ -244,10 +242,19 @@ def _checked(header: Header, raw_name: bytes, raw_entry: bytes) -> tuple[str, _E
     if header.start + end > size:
         message = f"its data ends at byte {header.start + end} of a file of {size} bytes; download the file again"
         raise failure(path, ProblemKind.TRUNCATED, message, key=_shown(raw_name))
-    if not _fits(entry.dtype, entry.shape, stored) or len(raw_name) > _LONGEST_NAME:
-        message = f"{stored} bytes of data, dtype and shape {list(entry.shape[:8])} do not fit; the header is damaged"
-        raise failure(path, ProblemKind.MALFORMED, message, key=_shown(raw_name))
-    return json_text(raw_name), entry
+    name = json_text(raw_name)
+    check_stored(path, name, entry.dtype, entry.shape, stored)
+    return name, entry
+
+
+def check_stored(path: Path, name: str, dtype: str, shape: tuple[int, ...], stored: int) -> None:
+    """Whether so many bytes can hold such a tensor. Raises CheckpointError.
+
+    Who walks batches asks once for each kind of tensor: nearly all of a model are of a few kinds.
+    """
+    if not _fits(dtype, shape, stored) or len(name) > _LONGEST_NAME:
+        message = f"{stored} bytes of data, dtype and shape {list(shape[:8])} do not fit; the header is damaged"
+        raise failure(path, ProblemKind.MALFORMED, message, key=printable(name, 80))
 
 
 def _fits(dtype: str, shape: tuple[int, ...], stored: int) -> bool:

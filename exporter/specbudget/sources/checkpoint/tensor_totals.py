@@ -14,7 +14,7 @@ from specbudget.sources.checkpoint.bounded_file import printable
 from specbudget.sources.checkpoint.model import Landmark, Sharding, TensorGroup, TensorPart
 from specbudget.sources.checkpoint.placement import place
 from specbudget.sources.checkpoint.quantization import Quantization, logical_parameters
-from specbudget.sources.checkpoint.tensor_header import Header, TensorBatch
+from specbudget.sources.checkpoint.tensor_header import Header, TensorBatch, check_stored
 
 _LANDMARKS = frozenset({"fc", "d2t", "t2d", "embed_tokens", "word_embeddings", "lm_head", "markov_w1"})
 _MOST_LANDMARKS = 16
@@ -80,7 +80,7 @@ class TensorTotals:
         self.packed = False
 
     def add(self, batch: TensorBatch, header: Header) -> int:
-        """Take tensors of one file into the sums; returns how many there were."""
+        """Take tensors of one file into the sums; returns how many there were. Raises CheckpointError."""
         # A name with all digits alike says where its numbers stand: few patterns, however many tensors there are.
         patterns = "\n".join(batch.names).translate(_SAME_DIGIT).split("\n")
         if len(patterns) != len(batch.names):
@@ -94,7 +94,7 @@ class TensorTotals:
                 # Where the tensors of each kind stand is asked for in few batches, and found for all kinds at once.
                 places = places or _places(columns)
             if family is None:
-                family = self._new_family(batch.names[places[key][0]], key)
+                family = self._new_family(header, batch.names[places[key][0]], key)
                 if len(self._families) < _MOST_CACHED:
                     self._families[key] = family
             total = family.sum
@@ -122,8 +122,9 @@ class TensorTotals:
                 )
             )
 
-    def _new_family(self, name: str, key: tuple[Any, ...]) -> _Family:
-        _, detail, dtype, shape, _ = key
+    def _new_family(self, header: Header, name: str, key: tuple[Any, ...]) -> _Family:
+        _, detail, dtype, shape, stored = key
+        check_stored(header.path, name, dtype, shape, stored)
         flat, words, elements = len(shape) < 2, name.split("."), prod(shape)
         part, sharding = place(name, flat=flat, extra_layer=detail[0])
         if part is not TensorPart.SIDE and dtype in _PACKED_DTYPES and not flat:
