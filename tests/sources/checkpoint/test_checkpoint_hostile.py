@@ -203,6 +203,7 @@ HOSTILE_HEADERS: list[tuple[str, Callable[[Path], None]]] = [
     ("one tensor twice", header(entries(a=tensor(0, 8), b=tensor(0, 8)), 16)),
     ("a hole", header(entries(a=tensor(0, 4), b=tensor(8, 12)), 12)),
     ("data that no tensor has", header(entries(a=tensor(0, 4)), 12)),
+    ("data of what only looks like a tensor", header(entries(a=tensor(0, 4), __metadata__=tensor(4, 8)), 8)),
     ("data before the first tensor", header(entries(a=tensor(4, 8)), 8)),
     ("one name twice", header(b"{" + b",".join([entries(a=tensor(0, 4))[1:-1]] * 2) + b"}", 8)),
     ("a key for terminals", header(entries(**{ESCAPE: tensor(0, 9)}), 4)),
@@ -234,6 +235,7 @@ def test_hostile_header(write: Callable[[Path], None], tmp_path: Path) -> None:
 SOUND_HEADERS: list[tuple[str, Callable[[Path], None], int]] = [
     ("tensors in another order than their data", header(entries(a=tensor(4, 12), b=tensor(0, 4)), 12), 12),
     ("empty tensors", header(entries(a=tensor(0, 0), b=tensor(0, 4), c=tensor(4, 4)), 4), 4),
+    ("metadata that looks like a tensor", header(entries(a=tensor(0, 4), __metadata__=tensor(4, 8)), 4), 4),
     ("spaces everywhere", header(json.dumps({"a": tensor(0, 4)}, indent=8).encode() + b"   ", 4), 4),
     ("a name of surrogates", header(b'{"\\ud800":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}', 4), 4),
     ("a name of two lines", header(entries(**{"a\nb": tensor(0, 4), "c": tensor(4, 8)}), 8), 8),

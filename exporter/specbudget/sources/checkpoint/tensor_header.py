@@ -5,7 +5,6 @@ Format: eight bytes little-endian length, then a JSON object, then the data (hug
 
 from __future__ import annotations
 
-from array import array
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Annotated
 import msgspec
 
 from specbudget.sources.checkpoint.bounded_file import failure, open_regular, printable
+from specbudget.sources.checkpoint.coverage import Coverage
 from specbudget.sources.checkpoint.flat_object import FlatObjectError, first_entry, iter_entries
 from specbudget.sources.checkpoint.model import ProblemKind
 
@@ -139,24 +139,31 @@ def iter_batches(header: Header) -> Iterator[TensorBatch]:
     That size, dtype and shape of a tensor agree is for `check_stored` to say. Raises CheckpointError for anything else
     that the format does not allow; tensors before it have been yielded.
     """
-    covered = _Coverage(header)
+    covered = Coverage(header.size - header.start)
     position = _first_tensor(header.text)
     while position is not None:
         piece, after = _next_piece(header.text, position)
         batch = None if piece is None else _whole_batch(piece, header)
         if batch is None:
             break
-        covered.add(batch)
+        covered.add(batch.begins, batch.ends)
         yield batch
         if after is None:
-            covered.check()
+            _check_covered(covered, header)
             return
         position = after
     # Whatever is unusual is walked entry by entry: slower, and exact about what is wrong and where.
     for batch in _careful_batches(header, position):
-        covered.add(batch)
+        covered.add(batch.begins, batch.ends)
         yield batch
-    covered.check()
+    _check_covered(covered, header)
+
+
+def _check_covered(covered: Coverage, header: Header) -> None:
+    wrong = covered.first_wrong_byte()
+    if wrong is not None:
+        message = f"data from byte {header.start + wrong} on belong to two tensors or to none; download the file again"
+        raise failure(header.path, ProblemKind.MALFORMED, message)
 
 
 def _first_tensor(text: bytes) -> int | None:
@@ -188,7 +195,7 @@ def _whole_batch(piece: bytes, header: Header) -> TensorBatch | None:
         entries = _decode_entries(piece)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    if not entries:
+    if not entries or "__metadata__" in entries:
         return None
     found = list(entries.values())
     offsets = [entry.data_offsets for entry in found]
@@ -263,39 +270,6 @@ def _fits(dtype: str, shape: tuple[int, ...], stored: int) -> bool:
     if bits is not None:
         return (parameters * bits + 7) // 8 == stored
     return stored >= 0 and parameters <= 8 * stored and dtype.isidentifier() and len(dtype) <= _LONGEST_DTYPE
-
-
-class _Coverage:
-    """Whether each byte of data belongs to one tensor: the format allows no overlap and no hole."""
-
-    def __init__(self, header: Header) -> None:
-        self._header = header
-        self._end = 0
-        self._begins = array("q")
-        self._ends = array("q")
-
-    def add(self, batch: TensorBatch) -> None:
-        """Take the next tensors of the header; those in the order of their data cost no memory."""
-        if batch.begins[0] == self._end and batch.begins[1:] == batch.ends[:-1]:
-            self._end = batch.ends[-1]
-            return
-        self._begins.extend(batch.begins)
-        self._ends.extend(batch.ends)
-
-    def check(self) -> None:
-        """Called when all are taken. Raises CheckpointError."""
-        end = self._end
-        begins, ends = self._begins, self._ends
-        # Of tensors with the same beginning the empty ones come first.
-        for index in sorted(sorted(range(len(begins)), key=ends.__getitem__), key=begins.__getitem__):
-            if begins[index] != end:
-                break
-            end = ends[index]
-        else:
-            if end == self._header.size - self._header.start:
-                return
-        message = f"data from byte {self._header.start + end} on belong to two tensors or to none"
-        raise failure(self._header.path, ProblemKind.MALFORMED, f"{message}; download the file again")
 
 
 def _check_utf8(header: Header) -> None:

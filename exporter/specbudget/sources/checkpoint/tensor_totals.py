@@ -126,7 +126,7 @@ class TensorTotals:
         _, detail, dtype, shape, stored = key
         check_stored(header.path, name, dtype, shape, stored)
         flat, words, elements = len(shape) < 2, name.split("."), prod(shape)
-        part, sharding = place(name, flat=flat, extra_layer=detail[0])
+        part, sharding = place(name, flat=flat, extra_layer=detail.startswith(_EXTRA))
         if part is not TensorPart.SIDE and dtype in _PACKED_DTYPES and not flat:
             self.packed = True
         if sharding is Sharding.UNKNOWN and len(self.unclassified) < _MOST_EXAMPLES:
@@ -192,10 +192,12 @@ def _places(columns: tuple[list[Any], ...]) -> dict[tuple[Any, ...], list[int]]:
     return found
 
 
-_Detail = tuple[bool, str]
-"""Whether a tensor's layer lies beyond the model's own ones, and the digits inside words, as in w1 and d2t."""
+_EXTRA = "+"
+"""Begins the detail of a tensor whose layer lies beyond the model's own ones; the digits inside words, as in w1 and
+d2t, follow.
+"""
 
-_Reading = slice | Callable[[str], _Detail]
+_Reading = slice | Callable[[str], str]
 """How to read the detail off names of one pattern: where their layer stands, or more than that."""
 
 
@@ -207,7 +209,7 @@ class _Details:
         self._by_pattern: dict[str, _Reading] = {}
         self._by_layer = _ByLayer(layers)
 
-    def of(self, names: list[str], patterns: list[str]) -> list[_Detail]:
+    def of(self, names: list[str], patterns: list[str]) -> list[str]:
         """The detail of each name."""
         readings, by_layer, distinct = self._by_pattern, self._by_layer, set(patterns)
         new = distinct.difference(readings)
@@ -230,18 +232,18 @@ class _Details:
         inside = [match.span() for match in _IN_WORD.finditer(pattern)]
         if not inside:
             return place
-        return lambda name: (self._by_layer[name[place]][0], ".".join(name[a:b] for a, b in inside))
+        return lambda name: self._by_layer[name[place]] + ".".join(name[a:b] for a, b in inside)
 
 
-class _ByLayer(dict[str, _Detail]):
+class _ByLayer(dict[str, str]):
     """The detail of each layer number; one that is not there is computed, and kept while there is room."""
 
     def __init__(self, layers: int | None) -> None:
-        super().__init__({"": (False, "")})
+        super().__init__({"": ""})
         self._layers = layers or 0
 
-    def __missing__(self, layer: str) -> _Detail:
-        detail = (int(layer) >= self._layers, "")
+    def __missing__(self, layer: str) -> str:
+        detail = _EXTRA if int(layer) >= self._layers else ""
         if len(self) < _MOST_CACHED:
             self[layer] = detail
         return detail
