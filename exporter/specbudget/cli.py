@@ -13,6 +13,7 @@ from specbudget.errors import SpecbudgetError
 USAGE_ERROR = 2
 DEFAULT_LISTEN = "127.0.0.1:9877"
 DEFAULT_SCENARIO = "steady"
+CHECK_FORMATS = ("text", "json", "markdown", "junit")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -38,6 +39,41 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"specbudget {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
+    init = commands.add_parser(
+        "init",
+        help="prints a commented budget, from checkpoints and what runs",
+        description="Prints a commented budget that passes `check` as it stands: specbudget init ... > budget.yaml",
+    )
+    init.add_argument("--target", required=True, type=Path, metavar="DIR", help="the target's checkpoint")
+    init.add_argument("--drafter", type=Path, metavar="DIR", help="the drafter's; leave out where the target holds it")
+    init.add_argument("--engine", metavar="URL", help="a running engine: arguments, sizes and its last start")
+    init.add_argument("--sidecar", metavar="URL", help="a running sidecar: proposes the target from what it measured")
+    init.add_argument("--bench", type=Path, metavar="FILE", help="request records or a bench: proposes the target")
+    init.add_argument("--service", metavar="NAME", help="default the target's folder name")
+    init.add_argument("--engine-version", metavar="VERSION", help="before rollout, such as 0.5.23")
+    init.add_argument("--args", metavar="ARGS", help="the engine's launch arguments, in quotes")
+    init.add_argument("--gpu-memory", metavar="SIZE", help="of one GPU, such as 80GiB")
+    init.add_argument("--free-before-load", metavar="SIZE", help="free on one GPU before any weight is loaded")
+    init.add_argument("--request-log", type=Path, metavar="DIR", help="the folder of --export-metrics-to-file-dir")
+    init.add_argument("--server-log", type=Path, metavar="FILE", help="the engine's output")
+    init.set_defaults(run=_init)
+
+    check = commands.add_parser(
+        "check",
+        help="the gate before rollout: judges checkpoints, budget and launch arguments",
+        description="Judges a plan before rollout, line by line. Exit 0: pass or warn, 1: fail, 3: unknown, "
+        "2: wrong usage or an unreadable file.",
+    )
+    check.add_argument("--budget", required=True, type=Path, metavar="FILE", help="the budget file")
+    check.add_argument("--engine", metavar="URL", help="this engine must answer; default engine.url, if it answers")
+    check.add_argument("--lock", type=Path, metavar="FILE", help="the lock; default budget.lock beside the budget")
+    check.add_argument("--approve", action="store_true", help="write the lock when the plan passes")
+    check.add_argument("--format", choices=CHECK_FORMATS, default=CHECK_FORMATS[0], help="default %(default)s")
+    check.add_argument("--strict", action="store_true", help="exit 1 on warnings and 3 on anything unknown")
+    check.add_argument("--explain", metavar="ID", help="one rule: its question, source and arithmetic")
+    check.add_argument("--verbose", action="store_true", help="text: show also rules that pass and have no number")
+    check.set_defaults(run=_check)
+
     serve = commands.add_parser("serve", help="exporter and SLO sidecar beside one engine")
     serve.add_argument("--budget", required=True, type=Path, metavar="FILE", help="the budget file")
     serve.add_argument(
@@ -45,6 +81,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.add_argument(
         "--state", type=Path, metavar="DIR", help="keep positions and counters here; without it nothing is kept"
+    )
+    serve.add_argument(
+        "--web-config",
+        type=Path,
+        metavar="FILE",
+        help="TLS, users and rate limit, in the format of the Prometheus exporters; without it all is open",
     )
     serve.set_defaults(run=_serve)
 
@@ -76,11 +118,33 @@ def _address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
+def _init(args: argparse.Namespace) -> int:
+    from specbudget.check.init.command import InitOptions, run_init
+
+    names = InitOptions.__dataclass_fields__
+    return run_init(InitOptions(**{name: getattr(args, name) for name in names}))
+
+
+def _check(args: argparse.Namespace) -> int:
+    from specbudget.check.command import run_check
+
+    return run_check(
+        args.budget,
+        engine_url=args.engine,
+        lock=args.lock,
+        approving=args.approve,
+        form=args.format,
+        strict=args.strict,
+        explained=args.explain,
+        verbose=args.verbose,
+    )
+
+
 def _serve(args: argparse.Namespace) -> int:
     from specbudget.serve.command import run_serve
 
     host, port = args.listen
-    return run_serve(args.budget, host, port, args.state)
+    return run_serve(args.budget, host, port, args.state, args.web_config)
 
 
 def _demo(args: argparse.Namespace) -> int:

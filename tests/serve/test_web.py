@@ -13,8 +13,9 @@ from tests.serve.polled_desk import Page, write_budget
 from tests.serve.running_sidecar import running
 
 from specbudget.catalog.sets import Source
+from specbudget.serve.listener import listen
 from specbudget.serve.publish import OPENMETRICS, TEXT, Publisher
-from specbudget.serve.web import listen, make_app
+from specbudget.serve.web import make_app
 
 PROMETHEUS_3 = (
     "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"

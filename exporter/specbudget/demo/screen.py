@@ -13,7 +13,8 @@ from rich.text import Text
 from specbudget.catalog import series
 from specbudget.demo.readings import LineRow, Reading, fetch, line_rows
 from specbudget.demo.tree import Tree
-from specbudget.demo.wording import bar, budget_text, legend, sentence, timeline
+from specbudget.demo.wording import budget_text, legend, sentence, timeline
+from specbudget.words import bar
 
 REFRESH_SECONDS = 1.0
 PLAIN_SECONDS = 5.0

@@ -5,20 +5,7 @@ from __future__ import annotations
 from specbudget.catalog import series
 from specbudget.catalog.lines import Unit
 from specbudget.demo.readings import BudgetRow, LineRow, Reading
-
-BAR_CELLS = 20
-_SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
-
-
-def size(value: float | None) -> str:
-    """Bytes in the largest binary unit that leaves a whole number in front."""
-    if value is None:
-        return "?"
-    for unit in _SIZES:
-        if abs(value) < 1024 or unit == _SIZES[-1]:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    return "?"
+from specbudget.words import size
 
 
 def amount(value: float | None, row: BudgetRow) -> str:
@@ -34,14 +21,6 @@ def amount(value: float | None, row: BudgetRow) -> str:
             return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
         case _:
             return f"{value:.2f}"
-
-
-def bar(ratio: float | None) -> str:
-    """A bar of 20 cells, full at the limit."""
-    if ratio is None:
-        return "·" * BAR_CELLS
-    cells = min(BAR_CELLS, round(ratio * BAR_CELLS))
-    return "█" * cells + "░" * (BAR_CELLS - cells)
 
 
 def budget_text(row: BudgetRow | None) -> str:

@@ -77,6 +77,7 @@ def charged_bytes_per_token(
     drafter_element_bytes: int,
     nextn_layers: int | None = None,
     own_path: bool = True,
+    scaled_fp8_latent: bool = False,
 ) -> int | None:
     """What the engine takes off the KV budget per target token for the drafter; None: not predicted.
 
@@ -84,7 +85,7 @@ def charged_bytes_per_token(
     the target's own shape. `nextn_layers` is num_nextn_predict_layers of the drafter's config (of the
     target's for a head bundled with it), `own_path` whether the engine has a draft model path. Predicted for
     SGLang 0.5.18 and 0.5.23 and their post releases, for targets without sliding windows or shared KV and
-    without context parallelism.
+    without context parallelism. `scaled_fp8_latent` is the target's layout, as in `bytes_per_token`.
     """
     release = ".".join(version.strip().removeprefix("v").split("+")[0].split(".")[:3])
     if release not in ("0.5.18", "0.5.23") or algorithm is None:
@@ -102,7 +103,12 @@ def charged_bytes_per_token(
     if not own_path and release == "0.5.18":
         return 0
     layers = nextn_layers if nextn_layers is not None else _layer_count(drafter)
-    target_cell = bytes_per_token(target, tensor_parallel=attention_tensor_parallel, element_bytes=target_element_bytes)
+    target_cell = bytes_per_token(
+        target,
+        tensor_parallel=attention_tensor_parallel,
+        element_bytes=target_element_bytes,
+        scaled_fp8_latent=scaled_fp8_latent,
+    )
     if layers is None or not target.kv_layers or target_cell <= 0:
         return None
     return _charge_as_target_layers(target, target_cell, layers, release)

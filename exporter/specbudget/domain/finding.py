@@ -33,7 +33,8 @@ class Outcome:
     """What a rule's function returns.
 
     `required` None keeps the rule's own word on it. `low` and `high` are the interval of a predicted `value`, all
-    in the rule's unit; `arithmetic` are the steps that led to it, one line each, with the numbers of this plan.
+    in the rule's unit; `floor` says that `value` must not fall below `limit`. `arithmetic` are the steps that led to
+    it, one line each, with the numbers of this plan.
     """
 
     result: CheckResult
@@ -44,6 +45,7 @@ class Outcome:
     low: float | int | None = None
     high: float | int | None = None
     exactness: Exactness | None = None
+    floor: bool = False
     arithmetic: tuple[str, ...] = ()
 
 
@@ -65,6 +67,7 @@ class Finding:
     low: float | int | None = None
     high: float | int | None = None
     exactness: Exactness | None = None
+    floor: bool = False
     arithmetic: tuple[str, ...] = ()
 
     @property
@@ -104,6 +107,7 @@ class RuleText:
             low=outcome.low,
             high=outcome.high,
             exactness=outcome.exactness,
+            floor=outcome.floor,
             arithmetic=outcome.arithmetic,
         )
 

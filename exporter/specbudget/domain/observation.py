@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from specbudget.domain.codesign.launch import EngineFlags
+from specbudget.domain.sizing_arguments import SizingArguments
 
 MAX_RANKS = 256
 """Data-parallel ranks that are told apart; no deployment has more, and a label must not grow without bound."""
@@ -108,3 +109,13 @@ class EngineFacts:
     prefetches: bool | None = None
     skips_warmup: bool | None = None
     flags: EngineFlags = field(default_factory=EngineFlags)
+    sizing: SizingArguments = field(default_factory=SizingArguments)
+
+    def filled_from(self, other: EngineFacts) -> EngineFacts:
+        """These facts, with what they do not say taken from `other`; flags are filled one by one."""
+        values: dict[str, Any] = {}
+        for name in self.__slots__:
+            value = getattr(self, name)
+            values[name] = getattr(other, name) if value is None or value == () else value
+        flags, sizing = self.flags.filled_from(other.flags), self.sizing.filled_from(other.sizing)
+        return EngineFacts(**{**values, "flags": flags, "sizing": sizing})

@@ -16,6 +16,9 @@ PREFETCHES = "prefetches"
 OVERLAPS = "overlaps"
 """Figures of a launch line: 1.0 or 0.0 where the engine's arguments say so, absent where they are silent."""
 
+POOL_TOKENS = "pool_tokens"
+"""The figure of a capacity line: tokens of the target's pool on that rank."""
+
 
 class Mark(StrEnum):
     """What a line marks."""

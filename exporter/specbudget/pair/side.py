@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from specbudget.domain.codesign import Rope, TapStatement
+from specbudget.domain.codesign import Rope, TapStatement, VocabularyMap
 from specbudget.domain.pair_change import Fingerprints
 from specbudget.sources.checkpoint import Checkpoint
 from specbudget.sources.checkpoint.bounded_file import open_regular
@@ -31,6 +31,12 @@ _TAP_PLACES = (
 )
 """In the order in which engines prefer them."""
 
+_ANCHOR_PLACES = (
+    ("sample_from_anchor",),
+    ("dspark_config", "sample_from_anchor"),
+    ("dflash_config", "sample_from_anchor"),
+)
+
 _TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tiktoken.model", "vocab.json")
 _LARGEST_TOKENIZER = 256 * 2**20
 _CHUNK = 2**20
@@ -41,7 +47,8 @@ _DIGITS = 16
 class Side:
     """One model: its checkpoint and what only the co-design rules need of its config.
 
-    `taps` is None when the config cannot be read, empty when it states none.
+    `taps` is None when the config cannot be read, empty when it states none. `tokenizer` is the file of its
+    tokenizer; None where there is none. `vocabulary_map` is what d2t and t2d hold.
     """
 
     checkpoint: Checkpoint
@@ -50,6 +57,9 @@ class Side:
     tap_count: int | None = None
     loops: int = 1
     rope: Rope | None = None
+    sample_from_anchor: bool | None = None
+    tokenizer: Path | None = None
+    vocabulary_map: VocabularyMap | None = None
     fingerprints: Fingerprints = field(default_factory=Fingerprints)
 
 
@@ -60,7 +70,7 @@ class SideReader:
         self._last: tuple[Checkpoint, tuple[int, int, int] | None, Side] | None = None
 
     def read(self, checkpoint: Checkpoint) -> Side:
-        """The side of a checkpoint; it opens small files only. Never raises for content."""
+        """The side of a checkpoint; it opens small files and index tensors only. Never raises for content."""
         tokenizer = _tokenizer_path(checkpoint.path)
         signature = None if tokenizer is None else _signature(tokenizer)
         if self._last is not None and self._last[0] is checkpoint and self._last[1] == signature:
@@ -75,7 +85,11 @@ def read_side(checkpoint: Checkpoint) -> Side:
     try:
         config, _ = load_config(checkpoint.path / CONFIG_NAME)
     except CheckpointError:
-        return Side(checkpoint=checkpoint, fingerprints=_fingerprints(checkpoint))
+        return Side(
+            checkpoint=checkpoint,
+            tokenizer=_tokenizer_path(checkpoint.path),
+            fingerprints=_fingerprints(checkpoint),
+        )
     reader = ConfigReader(checkpoint.path / CONFIG_NAME, config)
     return Side(
         checkpoint=checkpoint,
@@ -84,6 +98,9 @@ def read_side(checkpoint: Checkpoint) -> Side:
         tap_count=reader.whole("num_aux_hidden_states", ("num_aux_hidden_states",)),
         loops=reader.whole("num_loops", *reader.places("num_loops"), most=1000) or 1,
         rope=_rope(reader),
+        sample_from_anchor=reader.flag("sample_from_anchor", *_ANCHOR_PLACES),
+        tokenizer=_tokenizer_path(checkpoint.path),
+        vocabulary_map=_vocabulary_map(checkpoint),
         fingerprints=_fingerprints(checkpoint),
     )
 
@@ -112,6 +129,15 @@ def locked_model(side: Side, *, kv_bytes_per_token: int | None) -> LockedModel |
         parameters=side.checkpoint.parameters,
         kv_bytes_per_token=kv_bytes_per_token,
     )
+
+
+def _vocabulary_map(checkpoint: Checkpoint) -> VocabularyMap | None:
+    if checkpoint.landmark("d2t") is None:
+        return None
+    # numpy comes with it: most drafters have no map
+    from specbudget.pair.vocabulary_map import read_vocabulary_map
+
+    return read_vocabulary_map(checkpoint)
 
 
 def _taps(config: ConfigReader) -> tuple[TapStatement, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from specbudget.budget.slo_policy import SloPolicy
 from specbudget.catalog import series
 from specbudget.catalog.sets import EventVerdict, Scope, SliForm
 from specbudget.domain.acceptance import Bools, Floats, Ints, acceptance_length, is_possible, steps_reaching
@@ -15,7 +16,6 @@ from specbudget.domain.observation import MAX_RANKS
 from specbudget.domain.requests import EXCLUSIONS, RequestBatch, Verdict, judge
 from specbudget.domain.rolling import LengthRing, SlotRing
 from specbudget.serve.ledger import Ledger
-from specbudget.serve.slo_policy import SloPolicy
 from specbudget.serve.suspect_book import SuspectBook
 
 RECENT_SECONDS = 3600.0
@@ -158,7 +158,7 @@ class AcceptanceBook:
             recent = False
         else:
             recent = True
-            self.suspects.reports.append(length)
+            self.suspects.count_report(length, steps, at=at, now=now)
             self._batches.add(np.array([at]), np.array([[steps, steps * (length - 1.0)]]), now)
         reachable = window is None or window >= self.policy.targets[0]
         if self.policy.has_target and self.policy.sli == SliForm.BATCH and reachable:

@@ -8,6 +8,7 @@ from html import escape
 from aiohttp import web
 
 from specbudget.serve.publish import OPENMETRICS, TEXT, Publisher
+from specbudget.serve.web_guard import Guard
 
 LANDING = """<!doctype html><html lang="en"><meta charset="utf-8"><title>specbudget</title>
 <h1>specbudget: {service}</h1>
@@ -16,8 +17,13 @@ LANDING = """<!doctype html><html lang="en"><meta charset="utf-8"><title>specbud
 """
 
 
-def make_app(*, publisher: Publisher, service: Callable[[], str], reload: Callable[[], list[str]]) -> web.Application:
-    """The routes. `reload` reads the budget file again and returns its problems, none when it is in force."""
+def make_app(
+    *, publisher: Publisher, service: Callable[[], str], reload: Callable[[], list[str]], guard: Guard | None = None
+) -> web.Application:
+    """The routes. `reload` reads the files again and returns their problems, none when they are in force.
+
+    `guard` stands before every route, those that do not exist included.
+    """
 
     async def metrics(request: web.Request) -> web.Response:
         page = publisher.page
@@ -43,10 +49,12 @@ def make_app(*, publisher: Publisher, service: Callable[[], str], reload: Callab
     async def do_reload(_: web.Request) -> web.Response:
         problems = reload()
         if problems:
-            return web.Response(status=400, text="\n".join([*problems, "the budget in force is kept", ""]))
+            return web.Response(status=400, text="\n".join([*problems, "what was in force is kept", ""]))
         return web.Response(text="reloaded\n")
 
-    app = web.Application(client_max_size=1 << 20)
+    app = web.Application(client_max_size=1 << 20, middlewares=() if guard is None else (guard.middleware,))
+    if guard is not None:
+        app.on_response_prepare.append(guard.add_headers)
     app.add_routes(
         [
             web.get("/", landing),
@@ -57,16 +65,3 @@ def make_app(*, publisher: Publisher, service: Callable[[], str], reload: Callab
         ]
     )
     return app
-
-
-async def listen(app: web.Application, host: str, port: int) -> tuple[web.AppRunner, int]:
-    """Starts serving; returns the runner and the port that was really taken. Raises OSError."""
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
-    await runner.setup()
-    site = web.TCPSite(runner, host, port)
-    try:
-        await site.start()
-    except OSError:
-        await runner.cleanup()
-        raise
-    return runner, int(runner.addresses[0][1])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from specbudget.domain.kv_geometry import AttentionLayer, LatentLayer, RecurrentLayer, SharedKvLayer, bytes_per_token
+from specbudget.domain.recurrent_state import NO_STATE
 from specbudget.sources.checkpoint import Checkpoint, ProblemKind, read_checkpoint
 
 GQA = {"num_attention_heads": 8, "num_key_value_heads": 2, "hidden_size": 512, "head_dim": 64}
@@ -17,6 +18,7 @@ MLA = {"kv_lora_rank": 512, "qk_rope_head_dim": 64, "num_attention_heads": 128, 
 LATENT = LatentLayer(kv_lora_rank=512, qk_rope_head_dim=64)
 INDEXED = LatentLayer(kv_lora_rank=512, qk_rope_head_dim=64, index_head_dim=128)
 NONE = RecurrentLayer()
+MLP = RecurrentLayer(state=NO_STATE)
 
 
 def windowed(window: int) -> AttentionLayer:
@@ -111,7 +113,7 @@ CASES: list[tuple[str, dict[str, Any], tuple[object, ...]]] = [
             "attention_head_dim": 64,
             "hybrid_override_pattern": "M*-E",
         },
-        (NONE, FULL, NONE, NONE),
+        (NONE, FULL, MLP, MLP),
     ),
     (
         "Jamba by period and offset",

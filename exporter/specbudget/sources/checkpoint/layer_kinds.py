@@ -19,7 +19,9 @@ class LayerKind(Enum):
     FULL = "full"
     SLIDING = "sliding"
     STATELESS = "stateless"
-    """Recurrent state, a convolution, or nothing: no KV."""
+    """Recurrent state or a convolution: no KV."""
+    EMPTY = "empty"
+    """An MLP that stands alone: neither KV nor state."""
 
 
 _WORDS = {
@@ -37,14 +39,14 @@ _WORDS = {
     "mamba2": LayerKind.STATELESS,
     "conv": LayerKind.STATELESS,
     "short_conv": LayerKind.STATELESS,
-    "mlp": LayerKind.STATELESS,
-    "moe": LayerKind.STATELESS,
+    "mlp": LayerKind.EMPTY,
+    "moe": LayerKind.EMPTY,
 }
 _LETTERS = {
     "*": LayerKind.FULL,
     "M": LayerKind.STATELESS,
-    "-": LayerKind.STATELESS,
-    "E": LayerKind.STATELESS,
+    "-": LayerKind.EMPTY,
+    "E": LayerKind.EMPTY,
 }
 _RECURRENT_HINTS = ("mamba", "ssm_", "linear_num_", "linear_key_", "linear_attn", "kda_", "lightning_")
 _WINDOWED_BY_DEFAULT = ("mistral", "mixtral", "phi3", "starcoder2", "ministral")

@@ -13,9 +13,11 @@ from specbudget.domain.kv_geometry import (
     RecurrentLayer,
     SharedKvLayer,
 )
+from specbudget.domain.recurrent_state import NO_STATE
 from specbudget.sources.checkpoint.config_file import ConfigReader
 from specbudget.sources.checkpoint.layer_kinds import LayerKind, layer_kinds
 from specbudget.sources.checkpoint.model import ConfigFacts, ProblemKind
+from specbudget.sources.checkpoint.recurrent_shapes import read_recurrent_state
 
 _KV_HEAD_KEYS = ("n_head_kv", "num_kv_heads", "num_key_value_heads", "multi_query_group_num", "num_attention_groups")
 _OWN_LAYOUTS = ("compress_ratios", "sparse_attention_config")
@@ -95,7 +97,9 @@ class _Shapes:
 
     def _make(self, kind: LayerKind, *, owns_index: bool) -> Layer | None:
         if kind is LayerKind.STATELESS:
-            return RecurrentLayer()
+            return RecurrentLayer(state=read_recurrent_state(self._config, self._facts))
+        if kind is LayerKind.EMPTY:
+            return RecurrentLayer(state=NO_STATE)
         window = None
         if kind is LayerKind.SLIDING:
             window = self._facts.sliding_window

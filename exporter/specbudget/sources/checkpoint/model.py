@@ -248,9 +248,7 @@ class Checkpoint:
     present_bytes: int | None = None
     """Bytes of the tensors in those files that are there and whole; None without weights."""
     kv_scales: bool | None = None
-    """Whether there are scales for a quantised KV cache; the index alone tells. None where neither it nor all headers
-    are known.
-    """
+    """Whether there are scales for a quantised KV, by the headers or else by the index; None when neither is known."""
     shards: int = 0
     """Files that hold the weights, whether they are there or not."""
     missing: tuple[str, ...] = ()

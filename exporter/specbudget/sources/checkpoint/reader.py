@@ -150,7 +150,6 @@ def _read(
         tensor_bytes=totals.bytes if weights.known else None,
         declared_bytes=files.declared_bytes,
         present_bytes=weights.present_bytes,
-        kv_scales=weights.kv_scales,
         shards=len(loaded),
         missing=tuple(printable(name) for name in weights.missing[:MOST_LISTED]),
         missing_count=len(weights.missing),
@@ -172,6 +171,7 @@ def _read(
             headers=None if weights.headers_digest is None else weights.headers_digest.hex(),
         ),
         problems=_limited(path, problems),
+        kv_scales=totals.kv_scales if weights.known else files.kv_scales,
     )
 
 

@@ -59,15 +59,6 @@ _BITS = {
 }
 
 
-_KV_SCALES = (b'.k_scale"', b'.kv_scale"', b'.k_proj.output_scale"')
-"""How names of scales for a quantised KV cache end (SGLang 0.5.23 `model_loader/weight_utils.py`)."""
-
-
-def names_kv_scales(text: bytes) -> bool:
-    """Whether a header or an index names scales of the KV cache."""
-    return any(ending in text for ending in _KV_SCALES)
-
-
 _Size = Annotated[int, msgspec.Meta(ge=0, le=_LARGEST_SIZE)]
 
 

@@ -11,12 +11,15 @@ from operator import getitem
 from typing import Any
 
 from specbudget.sources.checkpoint.bounded_file import printable
+from specbudget.sources.checkpoint.kv_scale_names import is_kv_scale
 from specbudget.sources.checkpoint.model import Landmark, Sharding, TensorGroup, TensorPart
 from specbudget.sources.checkpoint.placement import place
 from specbudget.sources.checkpoint.quantization import Quantization, logical_parameters
 from specbudget.sources.checkpoint.tensor_header import Header, TensorBatch, check_stored
 
-_LANDMARKS = frozenset({"fc", "d2t", "t2d", "embed_tokens", "word_embeddings", "lm_head", "markov_w1"})
+_LANDMARKS = frozenset(
+    {"fc", "d2t", "t2d", "embed_tokens", "word_embeddings", "lm_head", "markov_w1", "confidence_head"}
+)
 _MOST_LANDMARKS = 16
 _MOST_EXAMPLES = 5
 _PACKED_DTYPES = frozenset({"I32", "U8"})
@@ -78,6 +81,7 @@ class TensorTotals:
         self.landmarks: list[Landmark] = []
         self.unclassified: list[str] = []
         self.packed = False
+        self.kv_scales = False
 
     def add(self, batch: TensorBatch, header: Header) -> int:
         """Take tensors of one file into the sums; returns how many there were. Raises CheckpointError."""
@@ -125,6 +129,7 @@ class TensorTotals:
     def _new_family(self, header: Header, name: str, key: tuple[Any, ...]) -> _Family:
         _, detail, dtype, shape, stored = key
         check_stored(header.path, name, dtype, shape, stored)
+        self.kv_scales = self.kv_scales or is_kv_scale(name)
         flat, words, elements = len(shape) < 2, name.split("."), prod(shape)
         part, sharding = place(name, flat=flat, extra_layer=detail.startswith(_EXTRA))
         if part is not TensorPart.SIDE and dtype in _PACKED_DTYPES and not flat:

@@ -14,8 +14,8 @@ import msgspec
 from specbudget.sources.checkpoint.bounded_file import failure, printable, read_bounded
 from specbudget.sources.checkpoint.flat_object import FlatObjectError, iter_entries
 from specbudget.sources.checkpoint.folder import PART_OF, Listing
+from specbudget.sources.checkpoint.kv_scale_names import names_kv_scale
 from specbudget.sources.checkpoint.model import CheckpointError, CheckpointProblem, ConfigFacts, ProblemKind
-from specbudget.sources.checkpoint.tensor_header import names_kv_scales
 
 INDEX_NAME = "model.safetensors.index.json"
 SINGLE_NAME = "model.safetensors"
@@ -46,7 +46,7 @@ class WeightFiles:
     """`files` holds name -> tensors the index puts there (None without an index), in name order.
 
     `index_digest` is a digest of the index as read; `declared_bytes` the size of all tensors that the index states;
-    `kv_scales` says whether it names scales of the KV cache; `pickles` are the weights of a checkpoint that has no
+    `kv_scales` says whether it names scales of a quantised KV; `pickles` are the weights of a checkpoint that has no
     safetensors at all.
     """
 
@@ -77,7 +77,7 @@ def find_weight_files(folder: Path, listing: Listing, facts: ConfigFacts | None)
             found.index_digest = hashlib.sha256(text).digest()
             files, found.declared_bytes = _read_index(index, text)
             found.files = dict(sorted(files.items()))
-            found.kv_scales = names_kv_scales(text)
+            found.kv_scales = names_kv_scale(text)
         except CheckpointError as error:
             found.problems.append(error.problem)
             return found

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from specbudget.sources.checkpoint.bounded_file import printable
 from specbudget.sources.checkpoint.model import CheckpointError, CheckpointProblem, ProblemKind
-from specbudget.sources.checkpoint.tensor_header import FIRST_READ, iter_batches, names_kv_scales, read_header
+from specbudget.sources.checkpoint.tensor_header import FIRST_READ, iter_batches, read_header
 from specbudget.sources.checkpoint.tensor_totals import TensorTotals
 from specbudget.sources.checkpoint.weight_index import WeightFiles
 
@@ -37,7 +37,6 @@ class Weights:
     disk_bytes: int | None = None
     present_bytes: int | None = None
     headers_digest: bytes | None = None
-    kv_scales: bool | None = None
     missing: list[str] = field(default_factory=list)
     known: bool = False
     problems: list[CheckpointProblem] = field(default_factory=list)
@@ -55,11 +54,10 @@ def signature(folder: Path, name: str) -> Signature:
 
 def read_weights(path: Path, files: WeightFiles, totals: TensorTotals, on_progress: Progress | None) -> Weights:
     """Read each header once, in the order of the names, so that the result never depends on timing."""
-    weights = Weights(totals=totals, problems=list(files.problems), kv_scales=files.kv_scales)
+    weights = Weights(totals=totals, problems=list(files.problems))
     digest = hashlib.sha256()
     present, whole, disk_bytes = 0, True, 0
     missing: CheckpointProblem | None = None
-    scales = False
     with _ReadAhead(path, list(files.files)) as ahead:
         for done, (name, expected) in enumerate(files.files.items(), start=1):
             # The signature is older than the reading: a file that changes meanwhile is read again next time.
@@ -67,7 +65,6 @@ def read_weights(path: Path, files: WeightFiles, totals: TensorTotals, on_progre
             try:
                 header = read_header(path / name)
                 digest.update(header.text)
-                scales = scales or (not files.indexed and names_kv_scales(header.text))
                 count = sum(totals.add(batch, header) for batch in iter_batches(header))
             except CheckpointError as error:
                 whole = False
@@ -90,8 +87,6 @@ def read_weights(path: Path, files: WeightFiles, totals: TensorTotals, on_progre
         weights.present_bytes = present
         weights.headers_digest = digest.digest() if whole else None
         weights.disk_bytes = disk_bytes if whole else None
-        if not files.indexed and (scales or whole):
-            weights.kv_scales = scales
     elif files.pickles:
         weights.disk_bytes = _pickle_bytes(path, files, weights)
     if missing is not None:

@@ -11,6 +11,7 @@ import msgspec
 
 from specbudget.domain.codesign import EngineFlags
 from specbudget.domain.observation import EngineFacts
+from specbudget.domain.sizing_arguments import SizingArguments
 
 ALGORITHMS_OFF = (None, "", "NONE")
 _ROLES = {"null": "unified", "prefill": "prefill", "decode": "decode"}
@@ -63,6 +64,20 @@ class _Info(msgspec.Struct):
     startup_weight_load_mode: str | None = None
     weight_loader_prefetch_checkpoints: bool | None = None
     skip_server_warmup: bool | None = None
+    max_total_tokens: int | None = None
+    disable_radix_cache: bool | None = None
+    disable_overlap_schedule: bool | None = None
+    mamba_radix_cache_strategy: str | None = None
+    max_mamba_cache_size: int | None = None
+    mamba_ssm_dtype: str | None = None
+    dcp_size: int | None = None
+    attn_cp_size: int | None = None
+    enable_unified_memory: bool | None = None
+    enable_hisparse: bool | None = None
+    enable_hierarchical_cache: bool | None = None
+    chunked_prefill_size: int | None = None
+    cuda_graph_max_bs: int | None = None
+    disable_cuda_graph: bool | None = None
 
 
 _decode = msgspec.json.Decoder(_Info).decode
@@ -114,6 +129,7 @@ def read_server_info(body: bytes) -> EngineFacts:
                 if name != "speculative_algorithm" and hasattr(info, name)
             },
         ),
+        sizing=SizingArguments(**{name: getattr(info, name) for name in SizingArguments.__slots__}),
     )
 
 

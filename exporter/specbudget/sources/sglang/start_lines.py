@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from specbudget.domain.stages import StageArtifact
-from specbudget.domain.start_events import OVERLAPS, PREFETCHES, SKIPS_WARMUP, Mark, StartEvent
+from specbudget.domain.start_events import OVERLAPS, POOL_TOKENS, PREFETCHES, SKIPS_WARMUP, Mark, StartEvent
 
 GIB = 1 << 30
 """SGLang prints GiB and calls it GB."""
@@ -25,6 +25,7 @@ _USED = re.compile(rb"mem usage=" + _NUMBER + rb" ?GB")
 _MODEL = re.compile(rb"(?:type|model)=([A-Za-z_][A-Za-z0-9_]{0,99})\b")
 _SIZE = re.compile(rb"([A-Za-z_]{1,40}) size: " + _NUMBER + rb" ?GB")
 _RING_PART = re.compile(rb"\b[a-z]{1,8}=" + _NUMBER + rb"GB")
+_TOKENS = re.compile(rb"max_total_num_tokens=(\d{1,12})\b")
 _TIMING = re.compile(rb"([a-z][a-z0-9_]{0,40})=" + _NUMBER)
 _DRAFT_MODEL = re.compile(r"NextN|MTP|D[Ss]park|DFlash|Draft|^Eagle3|Eagle3?$|EagleModel$")
 """Names of drafters' classes, for logs that lost the lines before."""
@@ -220,6 +221,12 @@ def _with_free(mark: Mark) -> Callable[[bytes], Fields | None]:
     return lambda text: {"mark": mark, "free_bytes": _free(text)}
 
 
+def _capacity(text: bytes) -> Fields | None:
+    tokens = _TOKENS.match(text)
+    figures = {} if tokens is None else {POOL_TOKENS: float(tokens[1])}
+    return {"mark": Mark.CAPACITY, "free_bytes": _free(text), "figures": figures}
+
+
 MARKERS = (
     Marker(rb"server_args=", _launch),
     Marker(rb"Load weight (?:begin|end)\b", _load),
@@ -232,7 +239,7 @@ MARKERS = (
     Marker(rb"Post-capture KV sizing: (?:draft )?KV cache allocated", _resized),
     Marker(rb"Capture (?=[^.\n]{0,80} ?graph (?:begin|end)\.)", _capture),
     Marker(rb"Initialized (?:DFLASH|DSpark) draft runner", _draft_runner),
-    Marker(rb"max_total_num_tokens=", _with_free(Mark.CAPACITY)),
+    Marker(rb"max_total_num_tokens=", _capacity),
     Marker(rb"Engine startup timings", _timings),
     Marker(_HTTP_UP.pattern, _mark(Mark.HTTP_UP)),
     Marker(rb"End of (?:pd )?disaggregation warmup", _mark(Mark.ANSWERED)),

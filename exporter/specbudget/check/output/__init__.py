@@ -1,0 +1,1 @@
+"""The forms in which the gate tells its verdict."""

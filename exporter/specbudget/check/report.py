@@ -1,0 +1,97 @@
+"""The verdict: findings by line, the line's word, the whole plan's word, and the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from specbudget.catalog.lines import CODESIGN, LINES, LineDef
+from specbudget.check.plan import Plan
+from specbudget.check.rules import acceptance, artifacts, codesign, kv, staging
+from specbudget.check.rules.rule import GateRule
+from specbudget.domain.codesign import RULES as PAIR_RULES
+from specbudget.domain.finding import CheckResult, Finding, RuleText, overall
+
+GATE_RULES: tuple[GateRule, ...] = (
+    *artifacts.RULES,
+    *kv.RULES,
+    *acceptance.RULES,
+    *staging.RULES,
+    *codesign.RULES,
+)
+
+TEXTS: dict[str, RuleText] = {
+    text.id: text for text in (*(rule.text for rule in GATE_RULES), *(rule.text for rule in PAIR_RULES))
+}
+"""The words of every rule by the id of its finding."""
+
+_FAILED, _UNKNOWN = 1, 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineVerdict:
+    """One budget line; a line that is not budgeted does not count."""
+
+    line: LineDef
+    budgeted: bool
+    findings: tuple[Finding, ...]
+
+    @property
+    def verdict(self) -> CheckResult:
+        """Fail if any fails, else unknown if a required fact is missing, else warn, else pass."""
+        return overall(self.findings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What the gate says of a plan."""
+
+    service: str
+    lines: tuple[LineVerdict, ...]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Those of all lines, in their order."""
+        return tuple(finding for line in self.lines for finding in line.findings)
+
+    @property
+    def counted(self) -> tuple[Finding, ...]:
+        """Those of the budgeted lines."""
+        return tuple(finding for line in self.lines if line.budgeted for finding in line.findings)
+
+    @property
+    def verdict(self) -> CheckResult:
+        """The same rule over the budgeted lines."""
+        return overall(self.counted)
+
+    def exit_code(self, *, strict: bool) -> int:
+        """0 for pass and warn, 1 fail, 3 unknown. Strict: a warning is 1, and any unknown at all is 3."""
+        match self.verdict:
+            case CheckResult.FAIL:
+                return _FAILED
+            case CheckResult.UNKNOWN:
+                return _UNKNOWN
+        if strict and any(finding.result is CheckResult.UNKNOWN for finding in self.counted):
+            return _UNKNOWN
+        return _FAILED if strict and self.verdict is CheckResult.WARN else 0
+
+
+def judge_plan(plan: Plan) -> Report:
+    """Every rule applied to the plan."""
+    found = [finding for rule in GATE_RULES if (finding := rule.finding(plan)) is not None]
+    found += codesign.pair_findings(plan)
+    return Report(
+        service=plan.budget.service,
+        lines=tuple(
+            LineVerdict(line=line, budgeted=_budgeted(plan, line), findings=_of(line, found)) for line in LINES
+        ),
+    )
+
+
+def _of(line: LineDef, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(finding for finding in findings if finding.line == line.id)
+
+
+def _budgeted(plan: Plan, line: LineDef) -> bool:
+    """The pair's fit is budgeted wherever there is a pair; the other lines where the budget has them."""
+    return plan.has_drafter if line is CODESIGN else getattr(plan.budget.budget, line.id) is not None

@@ -1,0 +1,1 @@
+"""The rules of the gate, one file per budget line."""

@@ -1,0 +1,102 @@
+"""The co-design line: every rule of the pair, what was approved, and statements that contradict each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from specbudget.catalog.lines import CODESIGN
+from specbudget.check.plan import Plan
+from specbudget.check.rules.rule import GateRule
+from specbudget.domain.codesign import judge
+from specbudget.domain.drafter import parse_algorithm
+from specbudget.domain.finding import Finding, Outcome, RuleText, passes, unknown, warns
+from specbudget.domain.pair_change import PairChange, pair_change
+
+
+def pair_findings(plan: Plan) -> tuple[Finding, ...]:
+    """What the rules on the pair say; nothing where there is no second model."""
+    return () if plan.pair is None or not plan.has_drafter else judge(plan.pair)
+
+
+def change_since_approval(plan: Plan) -> PairChange | None:
+    """The pair against the one in the lock; None without a lock."""
+    if plan.lock is None:
+        return None
+    lock, holder = plan.lock.lock, plan.drafter_holder
+    return pair_change(
+        target_before=lock.target_fingerprints,
+        drafter_before=lock.drafter_fingerprints,
+        target=None if plan.target is None else plan.target.fingerprints,
+        drafter=None if holder is None else holder.fingerprints,
+    )
+
+
+def _approved(plan: Plan) -> Outcome | None:
+    if not plan.has_drafter:
+        return None
+    change = change_since_approval(plan)
+    if plan.lock is None or change is None:
+        return unknown(
+            "no budget.lock: nobody approved this pair; once it passes, write one with --approve", required=False
+        )
+    if change.plan is not None:
+        return warns(change.sentence(), value=change.plan)
+    if not change.is_known:
+        return unknown(change.sentence())
+    before, now = plan.lock.lock.engine.version, plan.facts.version
+    if before is not None and now is not None and before != now:
+        return warns(
+            f"approved on engine {before}, planned on {now}: measure acceptance on the new release and approve again",
+            value=now,
+            limit=before,
+        )
+    return passes(f"the pair that was approved on {plan.lock.lock.approved_at}")
+
+
+def _contradictions(plan: Plan) -> Outcome | None:
+    """Two places that state the same fact differently; the first of each stands."""
+    budget, launch, running = plan.budget, plan.launch, plan.running
+    told = []
+    for what, key, parallel in (
+        ("tensor", "--tp", (running.tensor_parallel, launch.tensor_parallel, budget.parallelism.tensor)),
+        ("pipeline", "--pp", (running.pipeline_parallel, launch.pipeline_parallel, budget.parallelism.pipeline)),
+        ("data", "--dp", (running.data_parallel, launch.data_parallel, budget.parallelism.data)),
+    ):
+        engine, args, stated = parallel
+        if engine is not None and args is not None and engine != args:
+            told.append(f"the running engine says {what} parallel {engine}, engine.args {key} {args}")
+        elif (first := engine or args) is not None and first != stated and what in budget.parallelism.model_fields_set:
+            source = "the running engine" if engine else f"engine.args {key}"
+            told.append(f"parallelism.{what} is {stated}, {source} says {first}")
+    stated_algorithm = budget.drafter.algorithm
+    for source, word in (("the running engine", running.algorithm), ("engine.args", launch.algorithm)):
+        algorithm = parse_algorithm(word)
+        if algorithm is not None and stated_algorithm is not None and not _same(algorithm, stated_algorithm):
+            told.append(f"drafter.algorithm is {stated_algorithm}, {source} says {algorithm}")
+            break
+    version = budget.engine.version
+    if version is not None and running.version is not None and version != running.version:
+        told.append(f"engine.version is {version}, the running engine says {running.version}")
+    if told:
+        return warns(f"{'; '.join(told)}: the latter counts here; state it once")
+    return passes("budget, launch arguments and engine agree")
+
+
+def _same(one: str, other: str) -> bool:
+    """EAGLE is the engine's word for MTP too."""
+    return one == other or {one, other} == {"eagle", "mtp"}
+
+
+def _rule(what: str, asks: str, check: Callable[[Plan], Outcome | None], source: str) -> GateRule:
+    return GateRule(text=RuleText(id=f"{CODESIGN.id}.{what}", asks=asks, source=source), check=check)
+
+
+RULES = (
+    _rule("approved", "Is this the pair that was approved?", _approved, "budget.lock: fingerprints and engine release"),
+    _rule(
+        "agreement",
+        "Do budget, launch arguments and engine agree?",
+        _contradictions,
+        "the running engine's word comes first, then engine.args, then the other keys of the budget",
+    ),
+)

@@ -1,0 +1,69 @@
+"""What a token of either model costs."""
+
+from __future__ import annotations
+
+from specbudget.check.plan import Plan
+from specbudget.check.rules.kv_line import GEOMETRY, NO_DRAFTER, kv_rule, line_of, why_no_drafter
+from specbudget.check.rules.kv_words import layer_words
+from specbudget.check.rules.rule import told
+from specbudget.domain.finding import Outcome, unknown
+
+
+def _target_token(plan: Plan) -> Outcome:
+    token = plan.kv.target_token_bytes
+    if token is None:
+        return unknown(f"KV of a token of the target is not known: {_why_no_geometry(plan)}", required=_counts(plan))
+    geometry, element = plan.kv.target.geometry, plan.kv.target_element_bytes or 0
+    steps = () if geometry is None else layer_words(geometry, ranks=plan.kv.attention_ranks, element_bytes=element)
+    return told(f"a token of the target takes {token:,} B on each device", token, arithmetic=steps)
+
+
+def _counts(plan: Plan) -> bool:
+    """Whether something of the line hangs on it."""
+    return line_of(plan) is not None
+
+
+def _why_no_geometry(plan: Plan) -> str:
+    if plan.target is None:
+        return "target.path is not in the budget"
+    problems = [str(problem) for problem in plan.target.checkpoint.problems]
+    if problems:
+        return problems[0]
+    if plan.kv.pipeline_parallel > 1:
+        return "which layers each pipeline stage has is the engine's affair"
+    return f"the KV dtype {plan.facts.kv_dtype} has no plain size per element"
+
+
+def _drafter_token(plan: Plan) -> Outcome:
+    if not plan.has_drafter:
+        return unknown(NO_DRAFTER, required=False)
+    draft = plan.draft_kv
+    if draft is None:
+        return unknown(f"KV of a token of the drafter is not known: {why_no_drafter(plan)}", required=_counts(plan))
+    token = draft.bytes_per_token
+    target = plan.kv.target_token_bytes
+    words = f"a token of the drafter takes {token:,} B on each device"
+    if target:
+        words += f", beside the target's {target:,} B"
+    steps = layer_words(draft.geometry, ranks=draft.tensor_parallel, element_bytes=draft.element_bytes)
+    return told(words, token, arithmetic=steps)
+
+
+def _dtype(plan: Plan) -> Outcome | None:
+    """Both KV dtypes; where the drafter's follows the target's or not, both sizes are shown."""
+    draft = plan.draft_kv
+    if draft is None or plan.facts.kv_dtype in (None, "auto") or plan.facts.draft_kv_dtype is not None:
+        return None
+    wide = draft.bytes_per_token // draft.element_bytes * 2
+    message = (
+        f"--kv-cache-dtype {plan.facts.kv_dtype} counts for the drafter too: {draft.bytes_per_token:,} B per token; in "
+        f"bfloat16 it would be {wide:,} B: set --speculative-draft-kv-cache-dtype to be sure"
+    )
+    return told(message, draft.bytes_per_token, limit=wide)
+
+
+RULES = (
+    kv_rule("target_bytes_per_token", "What does a token of the target cost?", _target_token, GEOMETRY, "bytes"),
+    kv_rule("drafter_bytes_per_token", "What does a token of the drafter cost?", _drafter_token, GEOMETRY, "bytes"),
+    kv_rule("drafter_kv_dtype", "Which KV dtype does the drafter get?", _dtype, GEOMETRY, "bytes"),
+)

@@ -1,0 +1,257 @@
+"""The KV pools of a plan: as the running engine has them, else as they are predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from specbudget.budget.model import Budget
+from specbudget.check.start_figures import StartFigures
+from specbudget.domain.kv_geometry import LatentLayer
+from specbudget.domain.observation import EngineFacts, RankReading
+from specbudget.domain.pool_sizing import (
+    MULTIMODAL_EMBEDDING_MIB,
+    Certainty,
+    ExtraBuffer,
+    FractionInputs,
+    NotEnoughMemory,
+    NotPredicted,
+    PoolInputs,
+    PoolOutcome,
+    ProfiledMemory,
+    ServingRole,
+    StatePlan,
+    TokenSpan,
+    estimated_fraction,
+    memory_from_bytes,
+    memory_from_label,
+    predict_pool,
+    within_share,
+)
+from specbudget.domain.pool_sizing.memory import LOG_ROUNDING
+from specbudget.pair.kv import Pair
+from specbudget.sources.checkpoint import DeviceWeights
+
+REPACKED = 0.02
+"""Quantised weights that an engine lays out anew differ from their files by per cent."""
+
+SAME_LOAD = 0.05
+"""A load in a log within this share of the weights at hand was a load of them."""
+
+_SSM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+_BUFFERS = {"extra_buffer": ExtraBuffer.PLAIN, "extra_buffer_lazy": ExtraBuffer.LAZY, "no_buffer": ExtraBuffer.NONE}
+_OWN_LAYOUTS = {"enable_unified_memory": "--enable-unified-memory", "enable_hisparse": "--enable-hisparse"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizingFacts:
+    """What sizes the pools, gathered from checkpoints, arguments, log and engine."""
+
+    pair: Pair
+    budget: Budget
+    facts: EngineFacts
+    target_weights: DeviceWeights | None
+    drafter_weights: DeviceWeights | None
+    repacked: bool
+    multimodal: bool
+    start: StartFigures | None
+    ranks: Mapping[str, RankReading]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolSize:
+    """Tokens of the target's pool. `told_by` says whose number it is; None of `tokens`: not known, for `reason`.
+
+    `outcome` is the prediction, also where a running engine's own number stands.
+    """
+
+    tokens: TokenSpan | None
+    certainty: Certainty
+    told_by: str
+    reason: str
+    outcome: PoolOutcome
+
+
+def pool_size(given: SizingFacts) -> PoolSize:
+    """The running engine's own number, else the prediction's, else why there is none."""
+    outcome = _outcome(given)
+    running = [int(r.capacity_tokens) for r in given.ranks.values() if r.capacity_tokens]
+    if running:
+        least = min(running)
+        return PoolSize(
+            tokens=TokenSpan(low=least, point=least, high=least),
+            certainty=Certainty.EXACT,
+            told_by="the running engine",
+            reason="",
+            outcome=outcome,
+        )
+    match outcome:
+        case NotPredicted():
+            return _unknown(outcome.reason, outcome)
+        case NotEnoughMemory():
+            return _unknown(outcome.message, outcome)
+        case _:
+            return PoolSize(
+                tokens=outcome.tokens, certainty=outcome.certainty, told_by="predicted", reason="", outcome=outcome
+            )
+
+
+def _unknown(reason: str, outcome: PoolOutcome) -> PoolSize:
+    return PoolSize(tokens=None, certainty=Certainty.ESTIMATE, told_by="", reason=reason, outcome=outcome)
+
+
+def _outcome(given: SizingFacts) -> PoolOutcome:
+    memory = _memory(given)
+    if isinstance(memory, str):
+        return NotPredicted(reason=memory)
+    return predict_pool(_inputs(given, memory))
+
+
+def _memory(given: SizingFacts) -> ProfiledMemory | str:
+    """The memory while the pool is sized, from the best evidence there is; or what is missing."""
+    target, drafter, start = given.target_weights, given.drafter_weights, given.start
+    if start is not None and _same_load(start, target, drafter):
+        return start.memory
+    if target is None:
+        return "the target's weights on one device are not known: its tensors or their sharding are not"
+    if given.pair.algorithm is not None and drafter is None and _has_model(given.pair):
+        return "the drafter's weights on one device are not known: its tensors or their sharding are not"
+    charged = None if drafter is None else drafter.charged_bytes
+    error = REPACKED if given.repacked else 0.0
+    engine = given.budget.engine
+    if engine.free_before_load is not None:
+        memory = memory_from_bytes(
+            before_load=engine.free_before_load,
+            target_weights=target.charged_bytes,
+            drafter_weights=charged,
+            weights_error=error,
+        )
+        return replace(memory, certainty=Certainty.ESTIMATE) if _allocates_more(given.facts) else memory
+    if start is not None:
+        # the weights are others than at that start, the device is the same
+        return ProfiledMemory(
+            before_load=start.memory.before_load,
+            target_weights=within_share(target.charged_bytes, error),
+            drafter_weights=None if charged is None else within_share(charged, error),
+            certainty=Certainty.ESTIMATE if error or _allocates_more(given.facts) else Certainty.FROM_LOG,
+        )
+    if engine.gpu_memory is not None:
+        return memory_from_label(
+            gpu_memory=engine.gpu_memory,
+            target_weights=target.charged_bytes,
+            drafter_weights=charged,
+            weights_error=error,
+        )
+    return "the device's memory is not known: set engine.free_before_load or engine.gpu_memory"
+
+
+def _has_model(pair: Pair) -> bool:
+    return pair.algorithm is not None and (pair.algorithm.is_block or pair.algorithm.is_chain)
+
+
+def _same_load(start: StartFigures, target: DeviceWeights | None, drafter: DeviceWeights | None) -> bool:
+    """Whether the log tells of a load of these two models."""
+    loaded = start.memory.drafter_weights
+    return _close(start.memory.target_weights.point, target) and _close(
+        0.0 if loaded is None else loaded.point, drafter
+    )
+
+
+def _close(logged: float, weights: DeviceWeights | None) -> bool:
+    charged = 0 if weights is None else weights.charged_bytes
+    return abs(logged - charged) <= max(SAME_LOAD * charged, 4 * LOG_ROUNDING)
+
+
+def _allocates_more(facts: EngineFacts) -> bool:
+    """An all-to-all backend takes GiBs of its own before the pool is sized."""
+    return facts.moe_backend not in (None, "none")
+
+
+def _inputs(given: SizingFacts, memory: ProfiledMemory) -> PoolInputs:
+    pair, facts, budget = given.pair, given.facts, given.budget
+    sizing, flags = facts.sizing, facts.flags
+    env = budget.engine.env
+    fraction = facts.mem_fraction_static or _fraction(given)
+    return PoolInputs(
+        engine=budget.engine.kind,
+        release=facts.version or "",
+        memory=memory,
+        target=pair.target.geometry,
+        drafter=pair.drafter.geometry,
+        algorithm=pair.algorithm,
+        draft_tokens=facts.num_draft_tokens,
+        tensor_parallel=pair.tensor_parallel,
+        pipeline_parallel=pair.pipeline_parallel,
+        attention_data_parallel=(facts.data_parallel or budget.parallelism.data) if facts.attention_dp else 1,
+        context_parallel=sizing.attn_cp_size or 1,
+        decode_context_parallel=sizing.dcp_size or 1,
+        page=facts.page_tokens or 1,
+        target_element_bytes=pair.target_element_bytes,
+        drafter_element_bytes=pair.drafter_element_bytes,
+        fraction=fraction,
+        fraction_estimated=facts.mem_fraction_static is None and fraction is not None,
+        reserved_mib=MULTIMODAL_EMBEDDING_MIB if given.multimodal else 0,
+        max_running=facts.max_running_requests,
+        max_tokens=sizing.max_total_tokens,
+        context_length=flags.context_length,
+        radix_cache=not sizing.disable_radix_cache,
+        overlap_schedule=not sizing.disable_overlap_schedule,
+        state=_state(facts, env),
+        own_path=facts.drafter_path is not None or budget.drafter.path is not None,
+        nextn_layers=pair.drafter.nextn_layers,
+        post_capture_sizing=env.get("SGLANG_ENABLE_POST_CAPTURE_KV_SIZING", "").lower() in ("1", "true"),
+        role=_role(facts),
+        hierarchical_cache=bool(sizing.enable_hierarchical_cache),
+        other_layouts=tuple(flag for name, flag in _OWN_LAYOUTS.items() if getattr(sizing, name)),
+    )
+
+
+def _role(facts: EngineFacts) -> ServingRole:
+    mode = facts.role or facts.flags.disaggregation_mode
+    return ServingRole(mode) if mode in set(ServingRole) else ServingRole.UNIFIED
+
+
+def _fraction(given: SizingFacts) -> float | None:
+    """mem_fraction_static as the engine would choose it; None where the device's memory is not known."""
+    facts, sizing, total = given.facts, given.facts.sizing, given.budget.engine.gpu_memory
+    target = given.pair.target.geometry
+    if total is None or target is None or given.budget.engine.kind != "sglang":
+        return None
+    return estimated_fraction(
+        FractionInputs(
+            release=facts.version or "",
+            gpu_memory_mib=total >> 20,
+            latent=any(isinstance(layer, LatentLayer) for layer in target.layers),
+            tensor_parallel=given.pair.tensor_parallel,
+            pipeline_parallel=given.pair.pipeline_parallel,
+            attention_data_parallel=(facts.data_parallel or 1) if facts.attention_dp else 1,
+            chunked_prefill=sizing.chunked_prefill_size,
+            largest_graph=sizing.cuda_graph_max_bs,
+            max_running=facts.max_running_requests,
+            max_tokens=sizing.max_total_tokens,
+            decode_graphs=not sizing.disable_cuda_graph,
+            deepep=facts.moe_backend == "deepep",
+            multimodal=given.multimodal,
+            role=_role(facts),
+        )
+    )
+
+
+def _state(facts: EngineFacts, env: Mapping[str, str]) -> StatePlan:
+    sizing, flags = facts.sizing, facts.flags
+    default = StatePlan()
+    strategy = sizing.mamba_radix_cache_strategy
+    buffer = _BUFFERS.get(strategy or "auto")
+    if buffer is None:
+        # auto: a tracking buffer wherever scheduling overlaps
+        buffer = ExtraBuffer.NONE if sizing.disable_overlap_schedule else ExtraBuffer.PLAIN
+    return StatePlan(
+        full_memory_ratio=facts.mamba_full_memory_ratio or default.full_memory_ratio,
+        max_slots=sizing.max_mamba_cache_size,
+        ssm_bytes=_SSM_BYTES.get(sizing.mamba_ssm_dtype or env.get("SGLANG_MAMBA_SSM_DTYPE", "")),
+        conv_bytes=_SSM_BYTES.get(env.get("SGLANG_MAMBA_CONV_DTYPE", "")),
+        extra_buffer=buffer,
+        replay=bool(flags.enable_linear_replayssm_spec),
+        replay_records=flags.linear_replayssm_cache_len or default.replay_records,
+        skip_decode_lock=env.get("SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK", "").lower() in ("1", "true"),
+    )
