@@ -5,9 +5,15 @@ Source: SGLang 0.5.23 `model_loader/weight_utils.py` (maybe_remap_kv_scale_name)
 
 from __future__ import annotations
 
-_LAST_PARTS = (b".k_scale", b".v_scale", b".kv_scale", b".k_proj.output_scale", b".v_proj.output_scale")
+_LAST_PARTS = (".k_scale", ".v_scale", ".kv_scale", ".k_proj.output_scale", ".v_proj.output_scale")
+_IN_JSON = tuple(f'{part}"'.encode() for part in _LAST_PARTS)
 
 
-def is_kv_scale(raw_name: bytes) -> bool:
-    """Whether a raw tensor name, quotes allowed, is that of a KV scale."""
-    return raw_name.endswith(b'_scale"') and raw_name[:-1].endswith(_LAST_PARTS)
+def is_kv_scale(name: str) -> bool:
+    """Whether a tensor's name is that of a KV scale."""
+    return name.endswith(_LAST_PARTS)
+
+
+def names_kv_scale(text: bytes) -> bool:
+    """Whether an index names one, by its text: walking the names of a large one costs more than all the rest."""
+    return any(part in text for part in _IN_JSON)
