@@ -97,7 +97,11 @@ def _side(path: str | None, budget_file: Path, working: Callable[[str], None]) -
         return None
     folder = resolve(path, budget_file)
     working(f"reading {folder}")
-    return read_side(read_checkpoint(folder))
+
+    def progress(done: int, total: int) -> None:
+        working(f"reading {folder}: {done} of {total} files")
+
+    return read_side(read_checkpoint(folder, progress))
 
 
 def _start(budget: Budget, budget_file: Path, working: Callable[[str], None]) -> StartFigures | None:

@@ -9,9 +9,11 @@ from specbudget.catalog.lines import ARTIFACTS
 from specbudget.check.plan import Plan
 from specbudget.check.rules.limits import against
 from specbudget.check.rules.rule import GateRule, told
-from specbudget.domain.finding import Outcome, RuleText, fails, passes, unknown, warns
+from specbudget.domain.drafter_parameters import drafter_parameters
+from specbudget.domain.finding import Exactness, Outcome, RuleText, fails, passes, unknown, warns
 from specbudget.pair.side import Side
 from specbudget.sources.checkpoint import Checkpoint, ProblemKind
+from specbudget.sources.checkpoint.config_parameters import block_drafter_shape
 from specbudget.words import size
 
 _BROKEN = frozenset(ProblemKind) - {ProblemKind.INCOMPLETE, ProblemKind.UNSUPPORTED}
@@ -53,8 +55,41 @@ def _parameters(plan: Plan, artifact: str) -> Outcome | None:
         return unknown(f"{artifact}.path is not in the budget", required=False)
     checkpoint = side.checkpoint
     if checkpoint.parameters is None:
-        return unknown(f"the tensors of {checkpoint.path} are not known", required=False)
+        stated = _from_config(plan, checkpoint) if artifact == "drafter" else None
+        return stated or unknown(f"the tensors of {checkpoint.path} are not known", required=False)
     return told(_parameter_words(plan, artifact, checkpoint), checkpoint.parameters)
+
+
+def _from_config(plan: Plan, checkpoint: Checkpoint) -> Outcome | None:
+    """A block drafter's parameters without its weights: exact but for embedding and head, which it may hold or not."""
+    shape = block_drafter_shape(checkpoint, plan.algorithm)
+    loaded = None if shape is None else drafter_parameters(shape)
+    if shape is None or loaded is None:
+        return None
+    most = loaded + 2 * shape.vocabulary_matrix
+    return told(
+        f"{loaded:,} are loaded, by its config; on disk up to {most:,} with an embedding and a head of its own",
+        loaded,
+        low=loaded,
+        high=most,
+        exactness=Exactness.ESTIMATE,
+    )
+
+
+def _not_loaded(plan: Plan, artifact: str) -> Outcome | None:
+    """Weights in the folder that no engine loads: they cost storage, and in an image its size."""
+    side = _side(plan, artifact)
+    if side is None or not side.checkpoint.not_loaded_count:
+        return None
+    checkpoint = side.checkpoint
+    named = [f"{f.name} ({f.why.words})" for f in checkpoint.not_loaded[:_MOST_TOLD]]
+    more = checkpoint.not_loaded_count - len(named)
+    files = ", ".join(named) + (f", and {more} more" if more > 0 else "")
+    words = f"{size(checkpoint.not_loaded_bytes)} lie beside the weights and are not loaded: {files}"
+    line = plan.budget.budget.artifacts
+    if line is not None and line.image is not None:
+        return warns(f"{words}; leave them out of the image", value=checkpoint.not_loaded_bytes)
+    return told(words, checkpoint.not_loaded_bytes)
 
 
 def _bundled_parameters(plan: Plan) -> Outcome:
@@ -67,7 +102,11 @@ def _bundled_parameters(plan: Plan) -> Outcome:
 def _parameter_words(plan: Plan, artifact: str, checkpoint: Checkpoint) -> str:
     words = f"{checkpoint.parameters:,} on disk"
     if checkpoint.packed:
-        words += " as stored: several quantised ones in each, so the logical count is larger"
+        logical = checkpoint.logical_parameters
+        words += " as stored, several quantised ones in each"
+        words += "" if logical is None else f": {logical:,} parameters"
+    if checkpoint.storage:
+        words += f" ({checkpoint.storage})"
     loaded = plan.drafter_loaded_weights if artifact == "drafter" else None
     if loaded is not None and loaded.resident_parameters != checkpoint.parameters:
         words += f", {loaded.resident_parameters:,} stay loaded"
@@ -163,6 +202,16 @@ RULES = (
             unit="bytes",
         )
         for budget in ARTIFACTS.budgets
+    ),
+    *(
+        _rule(
+            f"{artifact}_not_loaded_bytes",
+            f"What else lies in the {artifact}'s folder?",
+            partial(_not_loaded, artifact=artifact),
+            "SGLang 0.5.23 model_loader/loader.py: the index's files alone, else model.safetensors",
+            unit="bytes",
+        )
+        for artifact in ("target", "drafter")
     ),
     _rule(
         "drafter_resident_bytes",
