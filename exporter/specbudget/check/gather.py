@@ -19,7 +19,7 @@ from specbudget.check.start_figures import StartFigures, read_start_figures
 from specbudget.errors import BudgetError, Problem, SourceError, SpecbudgetError
 from specbudget.pair.launch_facts import launch_facts
 from specbudget.pair.side import Side, read_side
-from specbudget.sources.checkpoint import read_checkpoint
+from specbudget.sources.checkpoint import Checkpoint, StoredWeights, read_checkpoint, stored_weights
 
 CONNECT_SECONDS = 1.0
 ANSWER_SECONDS = 10.0
@@ -50,11 +50,16 @@ def gather(
     engine = _engine(budget, budget_file, engine_url, working)
     served = (engine.facts.served_model if engine is not None else None) or launch_facts(budget).served_model
     reference, problem = _reference(budget, budget_file, served, working)
+    sides = {
+        artifact: _side(path, budget_file, working)
+        for artifact, path in (("target", budget.target.path), ("drafter", budget.drafter.path))
+    }
     return Plan(
         budget=budget,
         budget_file=budget_file,
-        target=_side(budget.target.path, budget_file, working),
-        drafter=_side(budget.drafter.path, budget_file, working),
+        target=sides["target"],
+        drafter=sides["drafter"],
+        stored={name: _stored(side.checkpoint) for name, side in sides.items() if side is not None},
         engine=engine,
         lock=locked,
         reference=reference,
@@ -81,6 +86,11 @@ def _side(path: str | None, budget_file: Path, working: Callable[[str], None]) -
     folder = resolve(path, budget_file)
     working(f"reading {folder}")
     return read_side(read_checkpoint(folder))
+
+
+def _stored(checkpoint: Checkpoint) -> StoredWeights:
+    """What lies in the folder; of one that is not whole also how much of it is there."""
+    return stored_weights(checkpoint.path, measured=bool(checkpoint.problems))
 
 
 def _start(budget: Budget, budget_file: Path, working: Callable[[str], None]) -> StartFigures | None:

@@ -20,7 +20,14 @@ from specbudget.pair.facts import engine_setup, pair_facts
 from specbudget.pair.kv import Pair, drafter_model_facts, model_facts
 from specbudget.pair.launch_facts import launch_facts, with_defaults
 from specbudget.pair.side import Side
-from specbudget.sources.checkpoint import DeviceWeights, LoadedWeights, Role, loaded_weights, weights_per_device
+from specbudget.sources.checkpoint import (
+    DeviceWeights,
+    LoadedWeights,
+    Role,
+    StoredWeights,
+    loaded_weights,
+    weights_per_device,
+)
 
 DEFAULT_CONCURRENCY = 48
 """SGLang sets max_running_requests to 48 when it is not given and speculation is on."""
@@ -39,15 +46,16 @@ class EngineAnswer:
 class Plan:
     """One plan before rollout. What is derived is computed once, when it is first asked for.
 
-    `target` and `drafter` are None where the budget names no path. `engine` is None where no engine answered.
-    `reference_problem` says why a reference that the budget names cannot be used. `start` is the memory that the
-    engine's log told of its last start.
+    `target` and `drafter` are None where the budget names no path; `stored` is what lies in their folders, by
+    artifact. `engine` is None where no engine answered. `reference_problem` says why a reference that the budget names
+    cannot be used. `start` is the memory that the engine's log told of its last start.
     """
 
     budget: Budget
     budget_file: Path
     target: Side | None = None
     drafter: Side | None = None
+    stored: Mapping[str, StoredWeights] = field(default_factory=dict)
     engine: EngineAnswer | None = None
     lock: LoadedLock | None = None
     reference: Reference | None = None

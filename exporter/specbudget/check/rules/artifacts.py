@@ -11,7 +11,7 @@ from specbudget.check.rules.limits import against
 from specbudget.check.rules.rule import GateRule, told
 from specbudget.domain.finding import Outcome, RuleText, fails, passes, unknown, warns
 from specbudget.pair.side import Side
-from specbudget.sources.checkpoint import Checkpoint, ProblemKind
+from specbudget.sources.checkpoint import Checkpoint, ProblemKind, StoredWeights
 from specbudget.words import size
 
 _BROKEN = frozenset(ProblemKind) - {ProblemKind.INCOMPLETE, ProblemKind.UNSUPPORTED}
@@ -35,12 +35,30 @@ def _complete(plan: Plan, artifact: str) -> Outcome | None:
     if broken:
         told_ones = "; ".join(str(problem) for problem in broken[:_MOST_TOLD])
         more = f"; and {len(broken) - _MOST_TOLD} more" if len(broken) > _MOST_TOLD else ""
-        return fails(f"{told_ones}{more}")
+        return fails(f"{told_ones}{more}{_present(plan, artifact)}")
     if checkpoint.problems:
         return warns("; ".join(str(problem) for problem in checkpoint.problems[:_MOST_TOLD]))
     if checkpoint.disk_bytes is None:
         return unknown(f"{checkpoint.path} holds a config and no weights: their size is not known", required=False)
-    return passes(f"every file that {checkpoint.path} names is there and whole")
+    stored = plan.stored.get(artifact)
+    copies = "" if stored is None or not stored.ignored else f"; {_ignored(stored)}"
+    return passes(f"every file that {checkpoint.path} names is there and whole{copies}")
+
+
+def _ignored(stored: StoredWeights) -> str:
+    """Copies in the folder that are not loaded and do not count."""
+    shown = ", ".join(stored.ignored[:_MOST_TOLD])
+    more = f" and {len(stored.ignored) - _MOST_TOLD} more" if len(stored.ignored) > _MOST_TOLD else ""
+    return f"{len(stored.ignored)} more weight files are not loaded and not counted: {shown}{more}"
+
+
+def _present(plan: Plan, artifact: str) -> str:
+    """How much of a checkpoint that is not whole is there."""
+    stored = plan.stored.get(artifact)
+    share = None if stored is None else stored.present_share
+    if stored is None or share is None or share >= 1.0:
+        return ""
+    return f"; {stored.tensor_bytes:,} of {stored.declared_bytes:,} B of tensors are here ({share:.1%})"
 
 
 def _parameters(plan: Plan, artifact: str) -> Outcome | None:
@@ -96,7 +114,9 @@ def _bytes(plan: Plan, budget: str) -> Outcome | None:
         return None if limit is None else unknown(f"{what} an unknown size: a checkpoint is incomplete")
     if limit is None:
         shown = budget == "target" or (budget == "drafter" and plan.drafter is not None)
-        return told(f"{what} {size(spent)} on disk", spent) if shown else None
+        if not shown:
+            return None
+        return told(f"{what} {size(spent)} on disk", spent, arithmetic=_size_steps(plan, budget))
     return against(
         what,
         value=spent,
@@ -104,7 +124,23 @@ def _bytes(plan: Plan, budget: str) -> Outcome | None:
         shown=size(spent),
         limit_shown=size(limit),
         fix=f"raise artifacts.{budget}, or use smaller weights",
+        arithmetic=_size_steps(plan, budget),
     )
+
+
+def _size_steps(plan: Plan, budget: str) -> tuple[str, ...]:
+    """Where the bytes lie: whole files, of which the tensors, and what does not count."""
+    steps = []
+    for artifact in (budget,) if budget in ("target", "drafter") else ("target", "drafter"):
+        side, stored = _side(plan, artifact), plan.stored.get(artifact)
+        if side is None:
+            continue
+        groups = side.checkpoint.tensor_groups
+        tensors = "" if groups is None else f", of which tensors {sum(group.bytes for group in groups):,} B"
+        steps.append(f"{artifact}, files with their headers: {side.checkpoint.disk_bytes:,} B{tensors}")
+        if stored is not None and stored.ignored:
+            steps.append(f"{artifact}: {_ignored(stored)}")
+    return tuple(steps)
 
 
 def _resident(plan: Plan) -> Outcome | None:

@@ -18,6 +18,7 @@ from specbudget.sources.checkpoint.model import (
     TensorPart,
 )
 from specbudget.sources.checkpoint.reader import CheckpointReader, read_checkpoint
+from specbudget.sources.checkpoint.stored_weights import StoredWeights, stored_weights
 
 __all__ = [
     "Checkpoint",
@@ -30,9 +31,11 @@ __all__ = [
     "ProblemKind",
     "Role",
     "Sharding",
+    "StoredWeights",
     "TensorGroup",
     "TensorPart",
     "loaded_weights",
     "read_checkpoint",
+    "stored_weights",
     "weights_per_device",
 ]
