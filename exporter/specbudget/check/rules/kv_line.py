@@ -42,6 +42,13 @@ def steps_of(plan: Plan) -> tuple[str, ...]:
     return (*steps, *((f"tokens of the pool: {plan.pool.told_by}",) if plan.pool.told_by else ()))
 
 
+def why_no_element(kv_dtype: str | None) -> str:
+    """Why an element of a KV has no size: no dtype is known, or it is one with scales."""
+    if kv_dtype in (None, "auto"):
+        return "neither config.json nor weights tell its dtype: set --kv-cache-dtype"
+    return f"the KV dtype {kv_dtype} has no plain size per element"
+
+
 def why_no_drafter(plan: Plan) -> str:
     """What is missing of the drafter's KV."""
     holder = plan.drafter_holder
@@ -55,7 +62,7 @@ def why_no_drafter(plan: Plan) -> str:
     if plan.kv.drafter.geometry is None:
         return "its layers are not described in the checkpoint"
     if plan.kv.drafter_element_bytes is None:
-        return "its KV dtype has no plain size per element"
+        return why_no_element(plan.facts.draft_kv_dtype or plan.facts.kv_dtype)
     return "the number of draft tokens is not known: set --speculative-num-draft-tokens"
 
 

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from specbudget.check.plan import Plan
-from specbudget.check.rules.kv_line import GEOMETRY, NO_DRAFTER, kv_rule, line_of, why_no_drafter
+from specbudget.check.rules.kv_line import (
+    GEOMETRY,
+    NO_DRAFTER,
+    kv_rule,
+    line_of,
+    why_no_drafter,
+    why_no_element,
+)
 from specbudget.check.rules.kv_words import layer_words
 from specbudget.check.rules.rule import told
 from specbudget.domain.finding import Outcome, unknown
@@ -31,7 +38,7 @@ def _why_no_geometry(plan: Plan) -> str:
         return problems[0]
     if plan.kv.pipeline_parallel > 1:
         return "which layers each pipeline stage has is the engine's affair"
-    return f"the KV dtype {plan.facts.kv_dtype} has no plain size per element"
+    return why_no_element(plan.facts.kv_dtype)
 
 
 def _drafter_token(plan: Plan) -> Outcome:
@@ -55,11 +62,19 @@ def _dtype(plan: Plan) -> Outcome | None:
     if draft is None or plan.facts.kv_dtype in (None, "auto") or plan.facts.draft_kv_dtype is not None:
         return None
     wide = draft.bytes_per_token // draft.element_bytes * 2
+    own = draft.bytes_per_token
     message = (
-        f"--kv-cache-dtype {plan.facts.kv_dtype} counts for the drafter too: {draft.bytes_per_token:,} B per token; in "
-        f"bfloat16 it would be {wide:,} B: set --speculative-draft-kv-cache-dtype to be sure"
+        f"--kv-cache-dtype {plan.facts.kv_dtype} counts for the drafter too: {_with_share(plan, own)}; "
+        f"in bfloat16 {_with_share(plan, wide)}: set --speculative-draft-kv-cache-dtype to be sure"
     )
-    return told(message, draft.bytes_per_token, limit=wide)
+    return told(message, own)
+
+
+def _with_share(plan: Plan, drafter: int) -> str:
+    """Bytes of a token of the drafter, and its share of what a token of both takes."""
+    target = plan.kv.target_token_bytes
+    share = "" if not target else f" ({drafter / (target + drafter):.1%} of both)"
+    return f"{drafter:,} B per token{share}"
 
 
 RULES = (
