@@ -373,3 +373,16 @@ async def test_batch_reports_count_once_per_rank(budget_file: Callable[..., Path
     assert reading.desk.book.rolling_length(Scope.BATCH, 60.0, time.time()) == 3.0
     assert reading.records() == {"ok": 7, "malformed": 1, "skipped": 2}
     assert reading.counter("source_errors_total")["server_log", "out_of_bounds"] == 2
+
+
+@pytest.mark.parametrize(("age", "seen"), [(5, True), (7200, False)], ids=["just now", "two hours ago"])
+async def test_a_start_that_is_over_when_it_is_read_is_a_life_all_the_same(
+    budget_file: Callable[..., Path], tmp_path: Path, age: int, seen: bool
+) -> None:
+    """One chunk holds the whole start: its life is judged, unless it began before what the windows hold."""
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() - age))
+    lines = ["server_args=ServerArgs(tp_size=4)", "The server is fired up and ready to roll!"]
+    (tmp_path / "server.log").write_text("".join(f"[{stamp}] {line}\n" for line in lines))
+    reading = Reading(budget_file(engine={"server_log": "server.log"}), ServerLogLoop)
+    await reading.read()
+    assert reading.desk.book.suspects.saw_start is seen

@@ -16,6 +16,7 @@ from specbudget.catalog.sets import ErrorReason, RecordOutcome, Source
 from specbudget.domain.acceptance import Ints, is_possible
 from specbudget.domain.requests import RequestBatch
 from specbudget.errors import SourceError
+from specbudget.serve.acceptance_book import RECENT_SECONDS
 from specbudget.serve.desk import Desk
 from specbudget.serve.start_view import ReadAt
 from specbudget.sources.sglang.request_log import RecordColumns, decode_lines, to_batch
@@ -200,10 +201,13 @@ class ServerLogLoop(TailLoop):
         read = ReadAt(epoch=now, monotonic=monotonic, live=live, quiet=0.0 if live else max(0.0, now - modified))
         events = read_start_lines(lines, answers=starts.wants_answers).events
         if events:
-            before = starts.attempts
+            before = starts.begun
             starts.see(events, read)
-            if starts.attempts > before:
-                self.desk.book.suspects.begin_life()
+            if starts.begun > before:
+                view = starts.latest(monotonic)
+                since = now if view is None or view.started_at is None else min(view.started_at, now)
+                # older records enter no window: of a life that began before them the first requests are not known
+                self.desk.book.suspects.begin_life(since, seen=since > now - RECENT_SECONDS)
 
     def _count_report(self, report: BatchReport, at: float, now: float) -> None:
         # every tensor-parallel rank may log the same batch; the first one speaks for all
