@@ -61,12 +61,10 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def stop(process: subprocess.Popen[bytes], seconds: float = 5.0) -> float:
-    """Sends SIGTERM and waits; returns the seconds that it took."""
-    began = time.monotonic()
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Sends SIGTERM and waits, long enough for a machine that is busy."""
     process.send_signal(signal.SIGTERM)
-    process.wait(seconds)
-    return time.monotonic() - began
+    process.wait(60.0)
 
 
 @contextlib.contextmanager
@@ -92,7 +90,7 @@ def deployed(scenario: str, folder: Path, *, speed: float = 1.0, seed: int = 0) 
     with started(
         folder, "engine", "simulate", "--scenario", scenario, *where, "--speed", str(speed), "--seed", str(seed)
     ) as engine:
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while not (folder / "budget.yaml").exists():
             assert time.monotonic() < end, (folder / "engine.out").read_text()
             time.sleep(0.05)

@@ -476,3 +476,16 @@ async def test_starts_that_come_to_nothing_are_told_with_their_number(
     seconds = re.search(r"seconds=(\d+)", told)
     assert seconds is not None
     assert int(seconds[1]) == pytest.approx(2100, abs=10)
+
+
+@pytest.mark.parametrize(("age", "seen"), [(5, True), (7200, False)], ids=["just now", "two hours ago"])
+async def test_a_start_that_is_over_when_it_is_read_is_a_life_all_the_same(
+    budget_file: Callable[..., Path], tmp_path: Path, age: int, seen: bool
+) -> None:
+    """One chunk holds the whole start: its life is judged, unless it began before what the windows hold."""
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() - age))
+    lines = ["server_args=ServerArgs(tp_size=4)", "The server is fired up and ready to roll!"]
+    (tmp_path / "server.log").write_text("".join(f"[{stamp}] {line}\n" for line in lines))
+    reading = Reading(budget_file(engine={"server_log": "server.log"}), ServerLogLoop)
+    await reading.read()
+    assert reading.desk.book.suspects.saw_start is seen

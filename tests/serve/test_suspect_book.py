@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -15,16 +16,15 @@ NOW = 1_800_000_000.0
 KNOWN = Evidence(target_length=2.6, window=8)
 
 
-def count(
-    book: SuspectBook, length: float, *, requests: int = 60, profile: int = 0, cached: int = 0, prompt: int = 600,
-    at: float = NOW,
-) -> None:  # fmt: skip
-    """Requests of 40 verify steps each at one acceptance length."""
-    n = requests
+def batch_of(
+    lengths: Sequence[float], times: Sequence[float], *, profile: int = 0, cached: int = 0, prompt: int = 600
+) -> RequestBatch:
+    """Requests of 40 verify steps each."""
+    n = len(lengths)
     full = np.full(n, 40, dtype=np.int64)
-    accepted = np.full(n, round(40 * (length - 1)), dtype=np.int64)
-    batch = RequestBatch(
-        finished_at=np.full(n, at),
+    accepted = np.array([round(40 * (length - 1)) for length in lengths], dtype=np.int64)
+    return RequestBatch(
+        finished_at=np.array(times),
         output_tokens=full + accepted,
         prompt_tokens=np.full(n, prompt, dtype=np.int64),
         cached_tokens=np.full(n, cached, dtype=np.int64),
@@ -38,13 +38,17 @@ def count(
         profile=np.full(n, profile, dtype=np.int64),
         histogram=np.zeros((n, 0), dtype=np.int64),
     )
-    book.count(batch, np.ones(n, dtype=np.bool_), at)
+
+
+def count(book: SuspectBook, length: float, *, requests: int = 60, at: float = NOW, **columns: int) -> None:
+    """Requests of one acceptance length, which end and are read at one time."""
+    book.count(batch_of([length] * requests, [at] * requests, **columns), np.ones(requests, dtype=np.bool_), at)
 
 
 def test_a_healthy_engine_has_no_suspect() -> None:
     """Lengths above the target, the same as ever."""
     book = SuspectBook(("default",))
-    book.begin_life()
+    book.begin_life(NOW - 600)
     for minute in range(10):
         count(book, 4.5, at=NOW - 60 * minute)
     assert book.suspects(KNOWN, NOW) == {}
@@ -55,9 +59,39 @@ def test_low_from_the_first_request_on_is_from_boot() -> None:
     book = SuspectBook(("default",))
     count(book, 1.5)
     assert Suspect.FROM_BOOT not in book.suspects(KNOWN, NOW)
-    book.begin_life()
+    book.begin_life(NOW, seen=False)
+    count(book, 1.5)
+    assert Suspect.FROM_BOOT not in book.suspects(KNOWN, NOW)
+    book.begin_life(NOW)
     count(book, 1.5)
     assert Suspect.FROM_BOOT in book.suspects(KNOWN, NOW)
+
+
+@pytest.mark.parametrize("batches", [1, 2], ids=["read at once", "read as they ended"])
+@pytest.mark.parametrize(("opening", "from_boot"), [(4.5, False), (1.5, True)], ids=["well at first", "bad at first"])
+def test_the_first_steps_of_a_life_speak_for_it_however_short_they_were(
+    batches: int, opening: float, from_boot: bool
+) -> None:
+    """Seconds after it began a life goes bad: it was not bad from boot, whatever share of a minute that is."""
+    book = SuspectBook(("default",))
+    count(book, 4.5, at=NOW - 30)
+    book.begin_life(NOW - 20)
+    lengths = [opening] * 13 + [1.5] * 400
+    times = [NOW + place / 400 for place in range(len(lengths))]
+    for part in np.array_split(np.arange(len(lengths)), batches):
+        batch = batch_of([lengths[place] for place in part], [times[place] for place in part])
+        book.count(batch, np.ones(len(part), dtype=np.bool_), NOW + 2)
+    assert (Suspect.FROM_BOOT in book.suspects(KNOWN, NOW + 2)) is from_boot
+
+
+def test_requests_of_the_life_before_say_nothing_of_the_new_one() -> None:
+    """An engine that was well starts anew within the minute and is bad from then on; late records are of the old."""
+    book = SuspectBook(("default",))
+    count(book, 4.5, at=NOW + 5)
+    book.begin_life(NOW + 10)
+    count(book, 4.5, at=NOW + 9)
+    count(book, 1.5, at=NOW + 11, requests=600)
+    assert Suspect.FROM_BOOT in book.suspects(KNOWN, NOW + 12)
 
 
 def test_moved_shares_of_unchanged_profiles_are_the_mix() -> None:
@@ -98,7 +132,7 @@ def test_a_new_life_forgets_the_old_baseline() -> None:
     """After a restart the engine is judged by what it does since."""
     book = SuspectBook(("default", "hard"))
     count(book, 5.0, requests=300, at=NOW - 1800)
-    book.begin_life()
+    book.begin_life(NOW - 1)
     assert book.expected({}, NOW) is None
 
 
@@ -130,7 +164,7 @@ def test_a_length_that_falls_for_hours_is_decay(points: int, by_request: bool) -
 def test_batch_reports_are_no_evidence_beside_a_request_log() -> None:
     """The same steps would count twice; what a row of reports says of itself still counts."""
     book = SuspectBook(("default",))
-    book.begin_life()
+    book.begin_life(NOW - 3600)
     for place in range(40):
         book.count_report(1.5, 800.0, at=NOW - place, now=NOW)
     assert set(book.suspects(KNOWN, NOW)) == {Suspect.SIMULATED}

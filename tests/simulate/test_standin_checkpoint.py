@@ -10,6 +10,11 @@ from pathlib import Path
 import pytest
 
 from specbudget.budget.reading import load_budget
+from specbudget.domain.codesign import judge
+from specbudget.domain.finding import CheckResult
+from specbudget.domain.observation import EngineFacts
+from specbudget.pair.facts import engine_setup, pair_facts
+from specbudget.pair.side import read_side
 from specbudget.simulate import sizing
 from specbudget.simulate.budgetfile import budget_text
 from specbudget.simulate.checkpoint import write_drafter, write_target
@@ -17,6 +22,7 @@ from specbudget.simulate.deployment import Deployment
 from specbudget.simulate.drafters import DRAFTERS
 from specbudget.simulate.scenarios import SCENARIOS, Algorithm, Profile, Scenario
 from specbudget.simulate.tensors import is_linear_attention
+from specbudget.sources.checkpoint import read_checkpoint
 
 
 def read_header(path: Path) -> dict:
@@ -171,3 +177,27 @@ def test_an_mtp_drafter_costs_one_layer_of_latents_and_two_copies_while_pools_ar
     assert (
         sizes.tokens > 2 * Deployment(scenario=SCENARIOS["steady"], folder=Path("/srv"), host="", port=1).sizes().tokens
     )
+
+
+@pytest.fixture(scope="module")
+def target_side(tmp_path_factory):
+    """The target as every scenario writes it, read once."""
+    folder = tmp_path_factory.mktemp("target")
+    write_target(folder)
+    return read_side(read_checkpoint(folder))
+
+
+@pytest.mark.parametrize("name", sorted(SCENARIOS))
+def test_only_the_unfit_pair_breaks_a_rule(tmp_path, target_side, name):
+    """Checkpoints and arguments of every other scenario are ones that the engine would start with."""
+    scenario = SCENARIOS[name]
+    deployment = Deployment(scenario=scenario, folder=tmp_path, host="127.0.0.1", port=30000)
+    write_drafter(deployment.drafter, drafter=deployment.drafting, changes=dict(scenario.drafter_config))
+    deployment.budget.write_text(budget_text(deployment, speed=1.0), encoding="utf-8")
+    budget = load_budget(deployment.budget).budget
+    facts = pair_facts(
+        target_side, read_side(read_checkpoint(deployment.drafter)), engine=engine_setup(budget, EngineFacts())
+    )
+    failing = {finding.check for finding in judge(facts) if finding.result is CheckResult.FAIL}
+    assert failing == ({"taps_range"} if name == "pair-unfit" else set())
+    assert scenario.approved is not bool(failing)

@@ -34,6 +34,7 @@ async def test_a_whole_run_agrees_with_its_truth(tmp_path):
     assert truth["starts"] == 1
     assert truth["process_started"] < truth["ready_at"]
     assert {path.name for path in tmp_path.iterdir()} == {
+        "budget.lock",
         "budget.yaml",
         "drafter",
         "requests",

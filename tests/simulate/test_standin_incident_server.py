@@ -9,8 +9,12 @@ import aiohttp
 import pytest
 
 from simulate.running_engine import FAST, records_in, until
+from specbudget.budget.lock import load_lock
+from specbudget.domain.pair_change import Change, ModelChange, compare
+from specbudget.pair.side import read_side
 from specbudget.simulate.scenarios import SCENARIOS
 from specbudget.simulate.standin import StandInEngine
+from specbudget.sources.checkpoint import read_checkpoint
 
 
 @pytest.mark.parametrize("name", [name for name in SCENARIOS if name != "stuck-start"])
@@ -98,7 +102,7 @@ async def test_capacity_shrank_restarts_smaller(tmp_path):
 
 
 async def test_drafter_swapped_changes_the_configuration_and_nothing_else(tmp_path):
-    """Another drafter is on disk twenty seconds after ready; its weights and the target are as before."""
+    """Another drafter is on disk twenty seconds after ready; weights, target and lock are of the approved pair."""
     engine = StandInEngine(SCENARIOS["drafter-swapped"], directory=tmp_path, speed=FAST)
     async with engine:
         config = tmp_path / "drafter" / "config.json"
@@ -108,4 +112,8 @@ async def test_drafter_swapped_changes_the_configuration_and_nothing_else(tmp_pa
         after = json.loads(config.read_text())
         assert {key for key in before if before[key] != after[key]} == {"target_layer_ids", "max_position_embeddings"}
         assert (tmp_path / "target" / "config.json").read_text() == target
+        lock = load_lock(tmp_path / "budget.lock").lock
+        sides = [read_side(read_checkpoint(tmp_path / name)).fingerprints for name in ("target", "drafter")]
+        assert compare(lock.target_fingerprints, sides[0]) == ModelChange(change=Change.SAME)
+        assert compare(lock.drafter_fingerprints, sides[1]) == ModelChange(change=Change.CHANGED, parts=("config",))
         assert engine.truth.starts == 1

@@ -62,7 +62,7 @@ def test_every_scenario_serves_twenty_requests_a_second(seen, name):
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_the_truth_of_every_scenario_is_the_sum_over_its_records(virtual, seen, name, speed):
     """Records, tokens, steps, proposed and accepted drafts and the histogram agree to the last one."""
-    run = seen(name) if speed == 1.0 else virtual(name, speed=speed).until(5)
+    run = seen(name) if speed == 1.0 else virtual(name, speed=speed).until(7)
     records, truth = run.records, run.truth.total
     assert truth.records == len(records)
     assert (len(records) > 50) is (name != "stuck-start" and (name, speed) not in (("idle", 20.0), ("frozen", 20.0)))
@@ -246,6 +246,9 @@ def test_pd_prefill_hands_every_request_over_after_one_token(seen, shapes):
     assert "speculative" not in entry
     assert not run.texts("Decode batch")
     assert not run.texts("Capture")
+    sizes = run.process.sizes
+    assert (sizes.replay_ring, sizes.conv_windows) == (0, 0)
+    assert not any("replayssm" in word for word in run.process.deployment.command_line())
 
 
 def test_spec_adaptive_moves_the_window_at_run_time(virtual, shapes):

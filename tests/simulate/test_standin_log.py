@@ -59,6 +59,9 @@ ONLY_OURS = {
         rf"Mamba Cache is allocated\. max_mamba_cache_size: \d+, conv_state size: {F}GB, ssm_state size: {F}GB "
         rf"intermediate_ssm_state_cache size: {F}GB intermediate_conv_window_cache size: {F}GB "
     ),
+    "state cache without verify steps": (
+        rf"Mamba Cache is allocated\. max_mamba_cache_size: \d+, conv_state size: {F}GB, ssm_state size: {F}GB "
+    ),
     "retraction": (
         rf"KV cache pool is full\. Retract requests\. #retracted_reqs: \d+, #new_tokens_gained: \d+, "
         rf"#mamba_num_gained: \d+, #new_token_ratio: {F} -> {F}"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import math
 
+import pytest
+import yaml
+
+from specbudget.simulate.budgetfile import budget_text
 from specbudget.simulate.conditions import Timeline, mix_length
 from specbudget.simulate.scenarios import SCENARIOS, Action, Phase, Profile, Scenario
 
@@ -85,6 +89,20 @@ def test_speed_divides_the_delays_of_phases_and_stages():
     timeline = Timeline(SCENARIOS["acceptance-drop"], speed=20)
     assert mix_length(timeline.at(0.70).lengths, timeline.base.shares) == pytest.approx(4.6, abs=0.05)
     assert mix_length(timeline.at(0.76).lengths, timeline.base.shares) == pytest.approx(1.9, abs=0.01)
+
+
+@pytest.mark.parametrize(("speed", "pace"), [(0.5, 0.5), (1.0, 1.0), (2.0, 2.0), (20.0, 2.0)])
+def test_a_start_up_keeps_a_length_that_its_log_can_tell(virtual, speed, pace):
+    """Stages are divided by the speed up to 2; at any speed only the slow start goes over the budget."""
+    for name, within in (("steady", True), ("cold-start-slow", False)):
+        process = virtual(name, speed=speed).until(16).process
+        plain = virtual(name).process.plan
+        assert process.plan.http_up == pytest.approx(plain.http_up / pace)
+        budget = yaml.safe_load(budget_text(process.deployment, speed=speed))["budget"]["staging"]["cold_start"]
+        limit, seconds = float(budget.removesuffix("s")), process.ready_at - process.started
+        # the log tells whole seconds, cut off at both ends
+        told = math.floor(seconds), math.ceil(seconds)
+        assert all((one <= 0.9 * limit) if within else (one > limit) for one in told), (name, told, limit)
 
 
 def test_shares_of_profiles_can_shift(virtual):

@@ -88,7 +88,7 @@ class EngineLoops:
         before = starts.attempts
         starts.see_engine(answers=True, epoch=now)
         if starts.attempts > before:
-            self._desk.book.suspects.begin_life()
+            self._desk.book.suspects.begin_life(now)
 
     def _read_lengths(self, reading: EngineReading, now: float) -> None:
         desk = self._desk

@@ -94,8 +94,9 @@ class Following:
             path = budget.target.path if source is Source.TARGET_CHECKPOINT else budget.drafter.path
             self._follow(source, self._checkpoint_read(source, resolve(path or "", beside)), ask)
         for source, loop, given in (
-            (Source.REQUEST_LOG, RequestLoop, budget.engine.request_log),
+            # the server log first: of a start that both logs tell of, the requests are then counted from the first on
             (Source.SERVER_LOG, ServerLogLoop, budget.engine.server_log),
+            (Source.REQUEST_LOG, RequestLoop, budget.engine.request_log),
         ):
             if given is not None:
                 kept = positions.get(source, [])

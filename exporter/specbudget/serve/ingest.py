@@ -16,6 +16,7 @@ from specbudget.catalog.sets import ErrorReason, RecordOutcome, Source
 from specbudget.domain.acceptance import Ints, is_possible
 from specbudget.domain.requests import RequestBatch
 from specbudget.errors import SourceError
+from specbudget.serve.acceptance_book import RECENT_SECONDS
 from specbudget.serve.desk import Desk
 from specbudget.serve.report_silence import ReportSilence
 from specbudget.serve.start_view import ReadAt
@@ -227,13 +228,17 @@ class ServerLogLoop(TailLoop):
         read = ReadAt(epoch=now, monotonic=monotonic, live=live, quiet=0.0 if live else max(0.0, now - modified))
         events = read_start_lines(lines, answers=starts.wants_answers).events
         if events:
-            before, skew = starts.attempts, starts.skew_seconds
+            begun, attempts, skew = starts.begun, starts.attempts, starts.skew_seconds
             starts.see(events, read)
             if starts.skew_seconds != skew:
                 _tell_skew(starts.skew_seconds)
-            if starts.attempts > before:
+            if starts.attempts > attempts:
                 self._tell_attempts(monotonic)
-                self.desk.book.suspects.begin_life()
+            if starts.begun > begun:
+                view = starts.latest(monotonic)
+                since = now if view is None or view.started_at is None else min(view.started_at, now)
+                # older records enter no window: of a life that began before them the first requests are not known
+                self.desk.book.suspects.begin_life(since, seen=since > now - RECENT_SECONDS)
                 # the new process may be laid out otherwise
                 self._first_tensor_rank.clear()
 

@@ -39,6 +39,7 @@ _NO_BEGIN = frozenset({Mark.ANSWERED, Mark.FAILED, Mark.PREFETCH_PROGRESS})
 class StartWatch:
     """One engine's starts. `budget_seconds` None: no cold start is over budget. `records`: a request log is read.
 
+    `begun` counts the starts that this process has seen begin, also those that were over when they were read.
     `skew_seconds` is how far the engine's clock is ahead of ours, zones left out: of the latest ready line that
     was read as it was written.
     """
@@ -48,6 +49,7 @@ class StartWatch:
     ) -> None:
         self.budget_seconds, self.records, self.stuck_after = budget_seconds, records, stuck_after
         self.skew_seconds: float | None = None
+        self.begun = 0
         self._log = StartLog()
         self._tally = StartTally()
         self._answer = FirstAnswer()
@@ -127,6 +129,7 @@ class StartWatch:
             self._trying_since = read.monotonic - max(0.0, read.quiet)
             self._trying_at = None if read.live else event.at
         self._log, self._start_read = StartLog(), None
+        self.begun += 1
         self._tally.begin()
         self._answer.begin()
         # whoever reads the process table says it again, of the new process

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import deque
 from collections.abc import Mapping
 
@@ -51,11 +52,16 @@ class SuspectBook:
         self.reports: deque[float] = deque(maxlen=REPORTS_KEPT)
         self.saw_start = False
         self.by_request = True
+        self._since = -math.inf
         self._begin_life()
 
-    def begin_life(self) -> None:
-        """The engine started anew, and the start was seen: its life is judged from its first request."""
-        self.saw_start = True
+    def begin_life(self, since: float, *, seen: bool = True) -> None:
+        """The engine started anew at `since` (epoch seconds). Its requests are those that finish later.
+
+        `seen` False: the start is told of, but not all requests since then, so that nothing is said of its life.
+        """
+        self.saw_start = seen
+        self._since = since
         self._begin_life()
 
     def _begin_life(self) -> None:
@@ -76,11 +82,13 @@ class SuspectBook:
         places = np.minimum((lengths - 1.0) / LENGTH_BIN + 1e-6, LENGTH_BINS - 1).astype(np.int64)
         bins[np.arange(len(lengths)), places] = 1.0
         self._lengths.add(times, bins, now)
-        total: Floats = rows.sum(axis=0)
+        of_life = times >= self._since
+        total: Floats = rows[of_life].sum(axis=0)
+        self._note_opening(times[of_life], rows[of_life])
         self._life += total
         if self._baseline[2] < BASELINE_REQUESTS:
             self._baseline += total
-            self._baseline_lengths += bins.sum(axis=0)
+            self._baseline_lengths += bins[of_life].sum(axis=0)
         self._note_best(now)
 
     def count_report(self, length: float, steps: float, *, at: float, now: float) -> None:
@@ -91,7 +99,9 @@ class SuspectBook:
         row = np.zeros(len(self._life))
         row[:_FIELDS] = steps, steps * (length - 1.0), 1.0
         self._sums.add(np.array([at]), row[None, :], now)
-        self._life += row
+        if at >= self._since:
+            self._note_opening(np.array([at]), row[None, :])
+            self._life += row
         self._note_best(now)
 
     def count_retractions(self, count: float, now: float) -> None:
@@ -101,8 +111,20 @@ class SuspectBook:
 
     def _note_best(self, now: float) -> None:
         minute = _tally(self._sums.total(60.0, now), 0)
-        if minute.length is not None and minute.steps >= MIN_STEPS:
+        in_this_life = now // 60.0 * 60.0 >= self._since
+        if in_this_life and minute.length is not None and minute.steps >= MIN_STEPS:
             self._best = minute.length if self._best is None else max(self._best, minute.length)
+
+    def _note_opening(self, times: Floats, rows: Floats) -> None:
+        """The first MIN_STEPS verify steps of a life are a window of their own, however soon a change came after."""
+        before = self._life[:2]
+        if before[0] >= MIN_STEPS:
+            return
+        sums = before + rows[np.argsort(times, kind="stable"), :2].cumsum(axis=0)
+        place = int(np.searchsorted(sums[:, 0], MIN_STEPS))
+        if place < len(sums):
+            steps, accepted = sums[place].tolist()
+            self._best = max(self._best or 0.0, acceptance_length(accepted, steps) or 0.0)
 
     def expected(self, references: Mapping[str, float], now: float) -> float | None:
         """The length to expect of the recent mix: each profile's reference, else its length in the baseline."""

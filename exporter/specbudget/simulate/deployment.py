@@ -21,6 +21,7 @@ EXAMPLE_KEY = "sk-EXAMPLE-not-a-secret"
 """What /server_info shows as api_key when the server runs without one: readers must strip it all the same."""
 
 ADAPTER_FOLDER = "/models/adapters"
+REPLAY = {"enable_linear_replayssm_spec": True, "linear_replayssm_cache_len": REPLAY_RING_LENGTH}
 GRAPH_SIZES = (1, 2, 4, 8, 16, 24, 32, 40, 48)
 
 
@@ -54,6 +55,11 @@ class Deployment:
     def graph_sizes(self) -> tuple[int, ...]:
         """Batch sizes with a captured graph."""
         return GRAPH_SIZES if self.graphs else ()
+
+    @property
+    def verifies(self) -> bool:
+        """Whether this engine runs verify steps; a prefill engine leaves them to the decode engine."""
+        return self.scenario.role is not Role.PREFILL
 
     @property
     def engine_type(self) -> str:
@@ -125,6 +131,7 @@ class Deployment:
             speculation=True,
             max_total_tokens=self.max_total_tokens(life),
             drafter=self.drafting,
+            verifies=self.verifies,
         )
 
     def arguments(self, life: int = 0) -> dict[str, Any]:
@@ -138,8 +145,8 @@ class Deployment:
             "page_size": PAGE_TOKENS,
             "max_running_requests": MAX_RUNNING,
             "mamba_radix_cache_strategy": "extra_buffer",
-            "enable_linear_replayssm_spec": True,
-            "linear_replayssm_cache_len": REPLAY_RING_LENGTH,
+            # SGLang refuses to start a prefill engine with the ring
+            **(REPLAY if self.verifies else {}),
             "speculative_algorithm": self.drafting.argument,
             "speculative_adaptive": self.drafting.adaptive,
             "disaggregation_mode": self.scenario.role.value,

@@ -97,12 +97,16 @@ def draft_runner(*, model: str, gamma: int, mask_token: int) -> str:
     )
 
 
-def state_cache(*, slots: int, conv: int, ssm: int, windows: int) -> str:
-    """The recurrent-state pool of the KDA layers."""
-    return (
+def state_cache(*, slots: int, conv: int, ssm: int, windows: int | None) -> str:
+    """The recurrent-state pool of the KDA layers; `windows` None: nothing is kept per draft token."""
+    kept = (
         f"Mamba Cache is allocated. max_mamba_cache_size: {slots}, conv_state size: {conv / GIB:.2f}GB, "
-        f"ssm_state size: {ssm / GIB:.2f}GB intermediate_ssm_state_cache size: 0.00GB "
-        f"intermediate_conv_window_cache size: {windows / GIB:.2f}GB "
+        f"ssm_state size: {ssm / GIB:.2f}GB "
+    )
+    if windows is None:
+        return kept
+    return (
+        f"{kept}intermediate_ssm_state_cache size: 0.00GB intermediate_conv_window_cache size: {windows / GIB:.2f}GB "
     )
 
 

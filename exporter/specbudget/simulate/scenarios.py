@@ -2,7 +2,7 @@
 
 A scenario is a start-up, traffic made of profiles, and phases. A phase begins `at` seconds after the engine is
 ready and changes only the fields it names; everything else goes on as before. All delays are divided by the
-speed that the engine runs at.
+speed that the engine runs at, those of a start-up by FASTEST_START_UP at most.
 """
 
 from __future__ import annotations
@@ -14,6 +14,16 @@ from types import MappingProxyType
 
 TARGET_LENGTH = 2.6
 """The SLO of the budget that the stand-in writes, unless the scenario declares another."""
+
+
+FASTEST_START_UP = 2.0
+"""A start-up is not quickened more than this: its log tells whole seconds, and in those a start of much less than
+two seconds cannot be told from one that takes twice as long."""
+
+
+def start_up_speed(speed: float) -> float:
+    """By what the stages of a start-up are divided when the scenario runs at `speed`."""
+    return min(speed, FASTEST_START_UP)
 
 
 class Action(StrEnum):
@@ -123,7 +133,8 @@ class Scenario:
 
     `memory_fraction` and `max_total_tokens` are the engine's arguments of those names; `restart_total_tokens`
     replaces the latter from the second start on. `drafter_config` replaces keys of the drafter's config.json.
-    `output_tokens` is the range of a request's output; `target_length` the SLO of the budget.
+    `output_tokens` is the range of a request's output; `target_length` the SLO of the budget. `approved`: the pair
+    has passed its checks, and a lock beside the budget says so.
     """
 
     summary: str
@@ -142,6 +153,7 @@ class Scenario:
     requests_per_second: float = 25.0
     target_length: float = TARGET_LENGTH
     drafter_config: Mapping[str, object] = field(default_factory=dict)
+    approved: bool = True
 
 
 MONITORED = ("/metrics", "/v1/loads", "/server_info", "/get_server_info")
@@ -211,6 +223,7 @@ SCENARIOS: dict[str, Scenario] = {
         summary="a tap of the drafter lies beyond the target's last layer: nothing is accepted from the start on",
         profiles={name: replace(profile, length=1.03) for name, profile in MIXED.items()},
         drafter_config={"target_layer_ids": [1, 11, 23, 29, 47]},
+        approved=False,
         output_tokens=SHORT_OUTPUTS,
         requests_per_second=24.0,
     ),

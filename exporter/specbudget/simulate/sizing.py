@@ -103,8 +103,11 @@ def size_engine(
     speculation: bool,
     max_total_tokens: int | None,
     drafter: Drafter = DRAFTERS[Algorithm.DSPARK],
+    verifies: bool = True,
 ) -> Sizes:
     """Size one rank. `max_total_tokens` caps the pool like --max-total-tokens; None leaves it to memory.
+
+    `verifies` False: a prefill engine, which keeps neither a replay ring nor state per draft token.
 
     Raises ValueError where the weights leave no memory for the pools, as the engine refuses to start.
     """
@@ -121,7 +124,7 @@ def size_engine(
     dim, ring = T["head_dim"], REPLAY_RING_LENGTH
     conv = (T["short_conv_kernel_size"] - 1) * 3 * heads * dim * BF16_BYTES * layers
     ssm = heads * dim * dim * 4 * layers
-    replay = heads * ring * (4 * dim * BF16_BYTES + dim * 4 + 4) * layers if speculation else 0
+    replay = heads * ring * (4 * dim * BF16_BYTES + dim * 4 + 4) * layers if speculation and verifies else 0
     per_slot = conv + ssm + replay
     slots = int((rest * MAMBA_RATIO / (1 + MAMBA_RATIO) - per_slot) // per_slot)
     rest -= (slots + 1) * per_slot
@@ -144,6 +147,6 @@ def size_engine(
         state_slots=slots,
         conv_state=(slots + 1) * conv,
         ssm_state=(slots + 1) * ssm,
-        conv_windows=(running + 1) * drafter.widest * conv if speculation else 0,
+        conv_windows=(running + 1) * drafter.widest * conv if speculation and verifies else 0,
         replay_ring=(slots + 1) * replay,
     )

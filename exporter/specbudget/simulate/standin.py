@@ -18,6 +18,7 @@ from specbudget.simulate.budgetfile import budget_text
 from specbudget.simulate.checkpoint import write_drafter, write_target
 from specbudget.simulate.deployment import Deployment
 from specbudget.simulate.http import application
+from specbudget.simulate.lockfile import write_pair_lock
 from specbudget.simulate.port import bind_port
 from specbudget.simulate.process import Process
 from specbudget.simulate.records import record
@@ -71,6 +72,7 @@ class StandInEngine:
         self._server_log: ServerLog | None = None
         self._runner: web.AppRunner | None = None
         self._loop: asyncio.Task[None] | None = None
+        self._locking: asyncio.Task[None] | None = None
         self._actions: deque[tuple[float, Action]] = deque()
         self._first_ready: float | None = None
         self._truth_due = 0.0
@@ -119,6 +121,10 @@ class StandInEngine:
         except OSError:
             await self._close()
             raise
+        if self.scenario.approved:
+            # reading the headers of all shards takes a second, for which no start-up waits
+            lock = asyncio.to_thread(write_pair_lock, self._deployment, now=self.now())
+            self._locking = asyncio.create_task(lock, name="locking the pair")
         self._begin_life(0)
         self._loop = asyncio.create_task(self._live(), name="stand-in engine")
 
@@ -144,6 +150,8 @@ class StandInEngine:
                     await self._loop
         finally:
             self._loop = None
+            if self._locking is not None:
+                await asyncio.gather(self._locking, return_exceptions=True)
             await self._close()
             if self._process is not None:
                 self._write_truth()
@@ -221,6 +229,8 @@ class StandInEngine:
             now = self.now()
             process = self.process
             process.advance(now)
+            if self._locking is not None and self._locking.done():
+                await self._locked()
             self.truth.ready_at, self.truth.first_generation_at = process.ready_at, process.first_generation_at
             if self._first_ready is None and process.ready_at is not None:
                 self._first_ready = process.ready_at
@@ -258,7 +268,14 @@ class StandInEngine:
             case Action.NEXT_HOUR if log is not None:
                 log.next_hour()
             case Action.SWAP_DRAFTER:
+                await self._locked()
                 write_drafter(self.deployment.drafter, drafter=self.deployment.drafting, changes=OTHER_DRAFTER)
+
+    async def _locked(self) -> None:
+        """Waits until the pair is locked as it was at the start; raises what kept it from that."""
+        locking, self._locking = self._locking, None
+        if locking is not None:
+            await locking
 
     async def _open_http(self) -> None:
         if self._socket is None:

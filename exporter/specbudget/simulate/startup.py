@@ -11,6 +11,7 @@ from specbudget.simulate.configs import DRAFTER_CONFIG, GAMMA, TARGET_CONFIG
 from specbudget.simulate.deployment import GRAPH_SIZES, Deployment
 from specbudget.simulate.drafters import Drafter
 from specbudget.simulate.rankmetrics import GRAPH_PHASES
+from specbudget.simulate.scenarios import start_up_speed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,22 +37,22 @@ class Plan:
 
 
 def plan(deployment: Deployment, *, life: int, speed: float, pid: int) -> Plan:
-    """The start-up number `life`, with all delays divided by `speed`."""
-    stages = deployment.scenario.start_up
-    begin = stages.imports / speed
-    target_end = begin + stages.load_target / speed
-    drafter_end = target_end + stages.load_drafter / speed
-    pools_end = drafter_end + stages.pools / speed
-    target_graphs_end = pools_end + stages.graphs_target / speed
-    scheduler_up = target_graphs_end + stages.graphs_drafter / speed
-    http_up = scheduler_up + stages.tokenizer / speed
+    """The start-up number `life` of a scenario that runs at `speed`."""
+    stages, pace = deployment.scenario.start_up, start_up_speed(speed)
+    begin = stages.imports / pace
+    target_end = begin + stages.load_target / pace
+    drafter_end = target_end + stages.load_drafter / pace
+    pools_end = drafter_end + stages.pools / pace
+    target_graphs_end = pools_end + stages.graphs_target / pace
+    scheduler_up = target_graphs_end + stages.graphs_drafter / pace
+    http_up = scheduler_up + stages.tokenizer / pace
     drafts = [phase for phase in deployment.graphs if phase.startswith("draft_")]
     graphs = dict.fromkeys(GRAPH_PHASES, 0.0)
     for phase in deployment.graphs:
-        graphs[phase] = stages.graphs_drafter / len(drafts) / speed if phase in drafts else stages.graphs_target / speed
+        graphs[phase] = stages.graphs_drafter / len(drafts) / pace if phase in drafts else stages.graphs_target / pace
     timings = {
-        "load_weight": (stages.load_target + stages.load_drafter) / speed,
-        "kv_cache_allocation": stages.pools / speed,
+        "load_weight": (stages.load_target + stages.load_drafter) / pace,
+        "kv_cache_allocation": stages.pools / pace,
         "scheduler_e2e": scheduler_up,
         "tokenizer_e2e": http_up,
     }
@@ -74,7 +75,7 @@ def plan(deployment: Deployment, *, life: int, speed: float, pid: int) -> Plan:
         lines=lines,
         scheduler_up=scheduler_up,
         http_up=http_up,
-        warm_up=http_up + stages.warmup_wait / speed,
+        warm_up=http_up + stages.warmup_wait / pace,
         timings=timings,
         graphs=graphs,
     )
@@ -115,7 +116,10 @@ def _scheduler_lines(
     yield Line(at=drafter_end, text=text, leader=True)
 
     text = loglines.state_cache(
-        slots=sizes.state_slots, conv=sizes.conv_state, ssm=sizes.ssm_state, windows=sizes.conv_windows
+        slots=sizes.state_slots,
+        conv=sizes.conv_state,
+        ssm=sizes.ssm_state,
+        windows=sizes.conv_windows if deployment.verifies else None,
     )
     yield Line(at=pools_end, text=text, everywhere=True)
     text = loglines.latent_pool(tokens=sizes.tokens, size=sizes.target_kv)

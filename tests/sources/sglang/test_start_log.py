@@ -432,6 +432,7 @@ def test_the_stand_ins_start_reads_as_planned(name):
             (memory.target_kv, sizes.target_kv),
             (memory.drafter_kv, sizes.drafter_kv),
             (memory.target_state, sizes.conv_state + sizes.ssm_state),
-            (memory.verify_state, sizes.conv_windows),
+            *([(memory.verify_state, sizes.conv_windows)] if process.deployment.verifies else ()),
         ):
             assert got == pytest.approx(size, abs=0.011 * GIB)
+        assert (memory.verify_state is None) is not process.deployment.verifies
