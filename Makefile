@@ -66,6 +66,7 @@ lock: setup ## Write the lock files anew from pyproject.toml; LOCK_ARGS=--upgrad
 .PHONY: bench
 bench: setup ## Measure reading speed, and the processor time of the request log against mtail's
 	@$(BIN)/python bench/exposition.py
+	@$(BIN)/python bench/checkpoint.py
 	@command -v mtail >/dev/null || scripts/fetch-prometheus-tools.sh mtail
 	@$(BIN)/python bench/ingest.py
 

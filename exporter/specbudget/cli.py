@@ -39,6 +39,25 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"specbudget {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
+    init = commands.add_parser(
+        "init",
+        help="prints a commented budget, from checkpoints and what runs",
+        description="Prints a commented budget that passes `check` as it stands: specbudget init ... > budget.yaml",
+    )
+    init.add_argument("--target", required=True, type=Path, metavar="DIR", help="the target's checkpoint")
+    init.add_argument("--drafter", type=Path, metavar="DIR", help="the drafter's; leave out where the target holds it")
+    init.add_argument("--engine", metavar="URL", help="a running engine: arguments, sizes and its last start")
+    init.add_argument("--sidecar", metavar="URL", help="a running sidecar: proposes the target from what it measured")
+    init.add_argument("--bench", type=Path, metavar="FILE", help="request records or a bench: proposes the target")
+    init.add_argument("--service", metavar="NAME", help="default the target's folder name")
+    init.add_argument("--engine-version", metavar="VERSION", help="before rollout, such as 0.5.23")
+    init.add_argument("--args", metavar="ARGS", help="the engine's launch arguments, in quotes")
+    init.add_argument("--gpu-memory", metavar="SIZE", help="of one GPU, such as 80GiB")
+    init.add_argument("--free-before-load", metavar="SIZE", help="free on one GPU before any weight is loaded")
+    init.add_argument("--request-log", type=Path, metavar="DIR", help="the folder of --export-metrics-to-file-dir")
+    init.add_argument("--server-log", type=Path, metavar="FILE", help="the engine's output")
+    init.set_defaults(run=_init)
+
     check = commands.add_parser(
         "check",
         help="the gate before rollout: judges checkpoints, budget and launch arguments",
@@ -62,6 +81,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.add_argument(
         "--state", type=Path, metavar="DIR", help="keep positions and counters here; without it nothing is kept"
+    )
+    serve.add_argument(
+        "--web-config",
+        type=Path,
+        metavar="FILE",
+        help="TLS, users and rate limit, in the format of the Prometheus exporters; without it all is open",
     )
     serve.set_defaults(run=_serve)
 
@@ -93,6 +118,13 @@ def _address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
+def _init(args: argparse.Namespace) -> int:
+    from specbudget.check.init.command import InitOptions, run_init
+
+    names = InitOptions.__dataclass_fields__
+    return run_init(InitOptions(**{name: getattr(args, name) for name in names}))
+
+
 def _check(args: argparse.Namespace) -> int:
     from specbudget.check.command import run_check
 
@@ -112,7 +144,7 @@ def _serve(args: argparse.Namespace) -> int:
     from specbudget.serve.command import run_serve
 
     host, port = args.listen
-    return run_serve(args.budget, host, port, args.state)
+    return run_serve(args.budget, host, port, args.state, args.web_config)
 
 
 def _demo(args: argparse.Namespace) -> int:

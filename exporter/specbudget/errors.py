@@ -1,7 +1,8 @@
 """What specbudget raises on purpose.
 
 SpecbudgetError
-├── BudgetError        the budget file cannot be used: one Problem per fault
+├── BudgetError        a file that the operator wrote (budget, lock, web configuration) cannot be used: one Problem
+│                      per fault
 ├── StateError         the state folder cannot be used (locked, unreadable, foreign)
 └── SourceError        one source gave nothing usable; carries a reason of a closed set
 """
@@ -30,7 +31,7 @@ class Problem:
 
 
 class BudgetError(SpecbudgetError):
-    """The budget file is unreadable or breaks a rule; `problems` holds one entry per fault."""
+    """The budget file, or one beside it, is unreadable or breaks a rule; `problems` holds one entry per fault."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("\n".join(str(problem) for problem in problems))

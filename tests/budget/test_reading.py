@@ -117,6 +117,32 @@ def test_a_pipe_is_refused_without_waiting_for_a_writer(tmp_path: Path) -> None:
     assert problems(path) == [" cannot be read: not a regular file"]
 
 
+def test_a_folder_is_refused_and_leaves_no_descriptor_open(tmp_path: Path) -> None:
+    """The file is looked at every few seconds, so what one look leaves open adds up."""
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(50):
+        assert problems(tmp_path) == [" cannot be read: Is a directory"]
+    assert len(os.listdir("/proc/self/fd")) < before + 50
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("*made-up-word", "found undefined alias"),
+        ("!made-up-word x", "could not determine a constructor for the tag"),
+        ("!made-up-word!x y", "found undefined tag handle"),
+        ("&made-up-word x\nother: &made-up-word y", "second occurrence"),
+    ],
+    ids=["alias", "tag", "tag handle", "anchor"],
+)
+def test_what_only_looks_like_yaml_is_not_repeated(tmp_path: Path, value: str, says: str) -> None:
+    """A password without quotes may begin with a sign of YAML's; the fault is told without the word."""
+    path = tmp_path / "budget.yaml"
+    path.write_text(f"service: {value}\n")
+    (line,) = problems(path)
+    assert line.endswith(f": not valid YAML: {says}")
+
+
 def test_deep_nesting_ends_in_a_line(tmp_path: Path) -> None:
     """A thousand open brackets neither crash nor hang."""
     path = tmp_path / "budget.yaml"

@@ -91,7 +91,6 @@ FREE = {
     "algorithm",
     "moe_backend",
     "pythonversion",
-    "check",
     "mode",
     "order",
     "warmup",

@@ -69,6 +69,8 @@ BUDGET: dict[str, Any] = {
 }
 """A plan that passes; each test adds the lines it is about."""
 
+TOKENIZER = json.dumps({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}}, "added_tokens": []})
+
 Tensors = Mapping[str, tuple[int, ...]]
 
 
@@ -141,9 +143,10 @@ def write_weights(path: Path, tensors: Tensors, *, dtype: str = "BF16", bits: in
 
 
 def write_checkpoint(folder: Path, config: Mapping[str, Any], tensors: Tensors | None = None) -> Path:
-    """A checkpoint in one file; without tensors a config alone."""
+    """A checkpoint in one file, its tokenizer that of all others here; without tensors no weights."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config))
+    (folder / "tokenizer.json").write_text(TOKENIZER)
     if tensors is not None:
         write_weights(folder / "model.safetensors", tensors)
     return folder

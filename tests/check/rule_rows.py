@@ -35,6 +35,11 @@ def no_weights(name: str) -> Change:
     return lambda plans: (plans.folder / name / "model.safetensors").unlink()
 
 
+def second_copy(name: str) -> Change:
+    """Puts a second copy of the weights beside them, as many repositories do."""
+    return lambda plans: (plans.folder / name / "consolidated.safetensors").write_bytes(b"x" * 1000)
+
+
 def truncated(name: str) -> Change:
     """Cuts a weight file short."""
 
@@ -127,7 +132,15 @@ ROWS = [
     Row("artifacts.target_parameters", PASS, "525,376"),
     Row("artifacts.target_parameters", UNKNOWN, "target.path is not in the budget", {"target__path": None}),
     Row("artifacts.drafter_parameters", PASS, "106,880"),
-    Row("artifacts.drafter_parameters", UNKNOWN, "are not known", change=no_weights("drafter")),
+    Row("artifacts.drafter_parameters", PASS, "are loaded, by its config", change=no_weights("drafter")),
+    Row("artifacts.drafter_parameters", UNKNOWN, "are not known", change=both(
+        no_weights("drafter"), config("drafter", intermediate_size=None)
+    )),
+    Row("artifacts.target_not_loaded_bytes", PASS, "consolidated.safetensors", change=second_copy("target")),
+    Row("artifacts.target_not_loaded_bytes", WARN, "out of the image", artifacts(image="2MiB"), second_copy("target")),
+    Row("artifacts.drafter_not_loaded_bytes", PASS, "consolidated.safetensors", change=second_copy("drafter")),
+    Row("artifacts.drafter_not_loaded_bytes", WARN, "out of the image", artifacts(image="2MiB"),
+        second_copy("drafter")),
     Row("artifacts.target_bytes", PASS, "1.0 MiB", artifacts(target="2MiB")),
     Row("artifacts.target_bytes", WARN, "left", artifacts(target="1.02MiB")),
     Row("artifacts.target_bytes", FAIL, "raise artifacts.target", artifacts(target="1MiB")),

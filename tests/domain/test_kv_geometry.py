@@ -121,6 +121,12 @@ def test_scaled_fp8_latent_keeps_its_rotary_part_wide() -> None:
     assert bytes_per_token(plain, tensor_parallel=1, element_bytes=1, scaled_fp8_latent=True) == 576
 
 
+def test_layers_that_share_an_index_have_the_scaled_layout_too() -> None:
+    """The layout is the model's: only the index keys of the second layer are missing."""
+    model = ModelGeometry(layers=(*latent(1, index_head_dim=128).layers, *latent(1).layers))
+    assert bytes_per_token(model, tensor_parallel=1, element_bytes=1, scaled_fp8_latent=True) == 2 * 656 + 132
+
+
 LAYERS = st.one_of(
     st.builds(
         AttentionLayer,

@@ -351,6 +351,8 @@ def test_phases_fill_in_what_the_log_does_not_tell():
     assert beside.stage(Stage.LOAD, BOTH) is None
     bare = read_start_up(events_of(TWO_RANKS[0], TWO_RANKS[-1]), phases=phases)
     assert bare.stage(Stage.LOAD, BOTH).seconds == 35.0
+    late = read_start_up(events_of(TWO_RANKS[-1]), phases=StartPhases(engine=221.0))
+    assert (late.stage(Stage.READY).offset, late.ready_seconds, late.cold_start_seconds) == (221.0, None, None)
 
 
 # Clocks ----------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +11,13 @@ from typing import Any
 import pytest
 
 from specbudget.budget.model import Budget
-from specbudget.domain.codesign import EngineFlags, EngineSetup, judge
+from specbudget.domain.codesign import EngineSetup, judge
 from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.finding import CheckResult, Finding, overall
 from specbudget.domain.observation import EngineFacts
-from specbudget.pair.facts import engine_setup, pair_facts, simulated_length, stated_algorithm
-from specbudget.pair.side import Side, SideReader, locked_model, read_side
+from specbudget.pair.facts import engine_setup, pair_facts, stated_algorithm
+from specbudget.pair.side import Side, read_side
+from specbudget.pair.tokens import compare_tokenizers
 from specbudget.simulate.checkpoint import write_drafter, write_target
 from specbudget.sources.checkpoint import read_checkpoint
 
@@ -36,7 +36,9 @@ def side(folder: Path) -> Side:
 
 def findings(target: Path, drafter: Path | None, engine: EngineSetup = SGLANG) -> dict[str, Finding]:
     """The findings on a pair of folders, by check."""
-    facts = pair_facts(side(target), None if drafter is None else side(drafter), engine=engine)
+    sides = side(target), None if drafter is None else side(drafter)
+    tokens = None if sides[1] is None else compare_tokenizers(sides[0], sides[1])
+    facts = pair_facts(*sides, engine=engine, tokens=tokens)
     assert facts is not None
     return {finding.check: finding for finding in judge(facts)}
 
@@ -172,7 +174,7 @@ def test_the_demo_pair_passes_with_its_weights(tmp_path: Path) -> None:
     write_drafter(tmp_path / "drafter")
     engine = engine_setup(budget(LING_ARGS, version="0.5.23"), EngineFacts())
     found = findings(tmp_path / "target", tmp_path / "drafter", engine)
-    assert {name for name, finding in found.items() if finding.result is not PASS} == {"trained_for"}
+    assert {name for name, finding in found.items() if finding.result is not PASS} == {"tokenizer", "trained_for"}
     assert found["taps_width"].value == 5 * 2560
 
 
@@ -232,96 +234,36 @@ def test_what_a_config_says_of_itself(tmp_path: Path, config: str, algorithm: Dr
     assert stated_algorithm(read_checkpoint(tmp_path)) is algorithm
 
 
-def test_the_running_engine_wins_over_the_arguments() -> None:
-    """What it reports replaces what was written down; silence does not."""
-    flags = EngineFlags(linear_replayssm_cache_len=64, enable_linear_replayssm_spec=True)
-    running = EngineFacts(version="0.5.23", num_draft_tokens=9, tensor_parallel=8)
-    engine = engine_setup(budget(LING_ARGS, version="0.5.18"), running, flags)
-    assert (engine.version, engine.running, engine.num_draft_tokens, engine.tensor_parallel) == ("0.5.23", True, 9, 8)
-    assert (engine.flags.linear_replayssm_cache_len, engine.flags.startup_weight_load_mode) == (64, "serial")
-
-
-def test_without_arguments_no_default_is_taken_for_granted() -> None:
-    """An engine that nobody described may run anything."""
-    engine = engine_setup(budget(), EngineFacts())
-    assert (engine.running, engine.flags) == (False, EngineFlags())
-
-
 @pytest.mark.parametrize(
-    ("value", "length"),
-    [("3.5", 3.5), ("-1", None), ("", None), ("nan", None), ("three", None), (None, None)],
-)
-def test_the_simulated_length_of_an_environment(value: str | None, length: float | None) -> None:
-    """SGLang's own default is -1: off."""
-    assert simulated_length({} if value is None else {"SGLANG_SIMULATE_ACC_LEN": value}) == length
-
-
-@pytest.mark.parametrize(
-    ("change", "parts"),
+    ("name", "kv_dtype", "result"),
     [
-        (lambda folder: (folder / "config.json").write_text('{"num_hidden_layers": 3}'), {"whole", "config"}),
-        (lambda folder: (folder / "tokenizer.json").write_text("{}"), {"tokenizer"}),
-        (lambda folder: shutil.copy(PAIRS / "fused_projection/draft_bad/model.safetensors", folder),
-         {"whole", "headers"}),
-        (lambda folder: os.utime(folder / "config.json", (1, 1)), set()),
+        ("model.layers.0.self_attn.k_scale", "fp8_e4m3", PASS),
+        ("model.layers.0.self_attn.v_proj.output_scale", "fp8_e4m3", PASS),
+        ("model.layers.0.mlp.up_proj.weight_scale", "fp8_e4m3", WARN),
+        ("model.layers.0.mlp.up_proj.weight_scale", "auto", PASS),
     ],
-    ids=["another config", "a tokenizer beside it", "other tensors", "only touched"],
-)  # fmt: skip
-def test_the_digests_say_what_changed(tmp_path: Path, change: Any, parts: set[str]) -> None:
-    """Each part has its own digest."""
-    folder = tmp_path / "drafter"
-    shutil.copytree(PAIRS / "fused_projection" / "draft_ok", folder)
-    before = side(folder).fingerprints
-    change(folder)
-    after = side(folder).fingerprints
-    differ = {name for name in ("whole", "config", "tokenizer", "index", "headers")
-              if getattr(before, name) != getattr(after, name)}  # fmt: skip
-    assert differ == parts
-
-
-def test_weights_that_end_early_have_no_digest(tmp_path: Path) -> None:
-    """A truncated file is unknown, not another model."""
-    shutil.copytree(PAIRS / "fused_projection" / "draft_ok", tmp_path / "drafter")
-    (tmp_path / "drafter" / "model.safetensors").write_bytes(b"\xff\x00\x00\x00\x00\x00\x00\x00{")
-    found = side(tmp_path / "drafter").fingerprints
-    assert (found.whole, found.headers) == (None, None)
-
-
-def test_an_unchanged_checkpoint_is_not_read_again(tmp_path: Path) -> None:
-    """The same checkpoint object gives the same side, until its tokenizer changes."""
-    folder = tmp_path / "drafter"
-    shutil.copytree(PAIRS / "fused_projection" / "draft_ok", folder)
-    checkpoint, reader = read_checkpoint(folder), SideReader()
-    first = reader.read(checkpoint)
-    assert reader.read(checkpoint) is first
-    (folder / "tokenizer.json").write_text('{"model": {}}')
-    second = reader.read(checkpoint)
-    assert second is not first
-    assert second.fingerprints.tokenizer is not None
-    assert reader.read(read_checkpoint(folder)) is not second
-
-
-@pytest.mark.parametrize(
-    "config",
-    [
-        {"rope_parameters": {"rope_theta": "much", "partial_rotary_factor": True}},
-        {"rope_scaling": 7, "rope_theta": 10**400},
-        {"eagle_config": ["nested"], "num_aux_hidden_states": -1, "num_loops": 0},
-        {"dflash_config": {"target_layer_ids": "1, 2"}, "target_layer_ids": [True]},
-        {"rope_parameters": {"full_attention": {"rope_theta": float("inf")}}},
-    ],
-    ids=["words for numbers", "a number without end", "sections of another kind", "taps as text", "infinity"],
+    ids=["a scale", "Quark's name", "the scale of a weight", "no fp8"],
 )
-def test_strange_configs_are_unknown_and_no_fault(tmp_path: Path, config: dict[str, Any]) -> None:
-    """What cannot be read is None; nothing is raised."""
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    found = side(tmp_path)
-    assert (found.rope, found.taps, found.tap_count, found.loops) == (None, (), None, 1)
+def test_scales_of_the_kv_are_found_by_the_index_alone(
+    tmp_path: Path, name: str, kv_dtype: str, result: CheckResult
+) -> None:
+    """The shards need not be there: the index names every tensor."""
+    pair = PAIRS / "fused_projection"
+    shutil.copytree(pair / "target", tmp_path / "target")
+    (tmp_path / "target" / "model.safetensors.index.json").write_text(
+        json.dumps({"weight_map": {name: "a.safetensors"}})
+    )
+    engine = engine_setup(budget(f"--kv-cache-dtype {kv_dtype}"), EngineFacts())
+    config = json.loads((tmp_path / "target" / "config.json").read_text())
+    (tmp_path / "target" / "config.json").write_text(json.dumps(config | {"torch_dtype": "bfloat16"}))
+    assert findings(tmp_path / "target", pair / "draft_ok", engine)["kv_scales"].result is result
 
 
-def test_a_lock_records_a_model_whose_fingerprint_is_known(tmp_path: Path) -> None:
-    """Sizes and digests as they are; a checkpoint that cannot be read is not recorded."""
-    found = locked_model(side(PAIRS / "fused_projection" / "draft_ok"), kv_bytes_per_token=160)
-    assert found is not None
-    assert (found.hidden_size, found.kv_bytes_per_token, found.fingerprints.headers is None) == (64, 160, False)
-    assert locked_model(side(tmp_path), kv_bytes_per_token=None) is None
+def test_a_path_in_the_drafters_config_proves_no_pair(tmp_path: Path) -> None:
+    """Where a config was saved says nothing of the target that it was trained on."""
+    config = json.loads((PAIRS / "generic_class" / "draft" / "config.json").read_text())
+    (tmp_path / "config.json").write_text(
+        json.dumps(config | {"_name_or_path": str(PAIRS / "generic_class" / "target")})
+    )
+    found = findings(PAIRS / "generic_class" / "target", tmp_path)["trained_for"]
+    assert (found.result, found.required) == (UNKNOWN, False)

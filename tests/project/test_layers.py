@@ -32,7 +32,7 @@ def test_the_layers_of_the_package_are_kept() -> None:
 
 BREAKS = [
     ("a source that imports the server", "sources/broken.py", "import specbudget.serve\n", "layers point inward"),
-    ("the generator that imports the server", "generate/broken.py", "import specbudget.serve\n", "layers point inward"),
+    ("the gate that imports the server", "check/broken.py", "import specbudget.serve\n", "layers point inward"),
     ("the domain that imports the catalog", "domain/broken.py", "import specbudget.catalog\n", "layers point inward"),
     ("the domain that logs", "domain/broken.py", "import logging\n", "domain and catalog are pure"),
     ("the catalog that reads YAML", "catalog/broken.py", "import yaml\n", "domain and catalog are pure"),

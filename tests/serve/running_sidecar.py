@@ -13,6 +13,7 @@ from tests.serve.polled_desk import Page
 
 from specbudget.budget.reading import load_budget
 from specbudget.serve.sidecar import Sidecar
+from specbudget.serve.web_config import read_web_config
 
 PATIENCE = 20.0
 """Seconds until a condition that should come true is given up."""
@@ -51,9 +52,11 @@ class Running:
 
 
 @contextlib.asynccontextmanager
-async def running(budget: Path, *, state: Path | None = None) -> AsyncIterator[Running]:
-    """Serves the budget file until the block ends."""
-    sidecar = Sidecar(load_budget(budget), state)
+async def running(budget: Path, *, state: Path | None = None, web: Path | None = None) -> AsyncIterator[Running]:
+    """Serves the budget file until the block ends, behind the web configuration `web`."""
+    protected = None if web is None else read_web_config(web).load()
+    sidecar = Sidecar(load_budget(budget), state, protected)
+    scheme = "http" if protected is None or protected.context is None else "https"
     started: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(sidecar.serve("127.0.0.1", 0, started=started.set_result))
     try:
@@ -61,7 +64,7 @@ async def running(budget: Path, *, state: Path | None = None) -> AsyncIterator[R
         if serving.done():
             await serving
         async with aiohttp.ClientSession() as client:
-            yield Running(sidecar, f"http://127.0.0.1:{started.result()}", client)
+            yield Running(sidecar, f"{scheme}://127.0.0.1:{started.result()}", client)
     finally:
         serving.cancel()
         ended, _ = await asyncio.wait({serving}, timeout=PATIENCE)

@@ -24,6 +24,7 @@ from specbudget.catalog.sets import (
     REASONS_BY_SOURCE,
     RecordOutcome,
     Source,
+    StartOutcome,
 )
 from specbudget.serve.collect import collect
 from specbudget.serve.desk import ARTIFACT_OF
@@ -329,6 +330,8 @@ async def test_counters_begin_at_zero(make: Callable[..., PolledDesk]) -> None:
             assert page.value("source_errors_total", source=source, reason=reason) == 0
     for outcome in RecordOutcome:
         assert page.value("records_total", source="request_log", outcome=outcome) == 0
+    for end in StartOutcome:
+        assert page.value("startups_total", outcome=end) == 0
     assert page.label("slo_events_total", "sli") == ["request"]
     assert page.value("config_last_reload_successful") == 1
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import os
+import re
 import shutil
 import time
 import tracemalloc
@@ -18,6 +19,7 @@ import pytest
 
 from specbudget.budget.reading import load_budget
 from specbudget.catalog.sets import ErrorReason, Scope, Source
+from specbudget.domain.observation import EngineReading, RankReading
 from specbudget.errors import SourceError
 from specbudget.serve import ingest
 from specbudget.serve.desk import Desk
@@ -373,3 +375,104 @@ async def test_batch_reports_count_once_per_rank(budget_file: Callable[..., Path
     assert reading.desk.book.rolling_length(Scope.BATCH, 60.0, time.time()) == 3.0
     assert reading.records() == {"ok": 7, "malformed": 1, "skipped": 2}
     assert reading.counter("source_errors_total")["server_log", "out_of_bounds"] == 2
+
+
+async def test_the_first_tensor_rank_of_a_data_rank_need_not_be_0(
+    budget_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    """With attention data parallelism rank 1 of two is TP1 and logs alone; laid out anew after a start, TP0 does."""
+    log = tmp_path / "server.log"
+    log.write_text(
+        "[2026-01-10 08:00:00 DP0 TP0] Decode batch, #running-req: 3, accept len: 2.40, accept rate: 0.47\n"
+        "[2026-01-10 08:00:00 DP1 TP1] Decode batch, #running-req: 3, #full token: 900, accept len: 2.40\n"
+    )
+    reading = Reading(budget_file(engine={"server_log": "server.log"}, parallelism={"data": 2}), ServerLogLoop)
+    await reading.read()
+    histogram = reading.desk.ledger.histograms["batch_acceptance_length"]
+    assert {labels: (sum(b.counts), b.sum) for labels, b in histogram.items()} == {("0",): (1, 2.4), ("1",): (1, 2.4)}
+    with log.open("a") as out:
+        out.write(
+            "[2026-01-10 09:00:00] server_args=ServerArgs(model_path='/models/target')\n"
+            "[2026-01-10 09:05:00 DP1 TP1] Decode batch, #running-req: 3, accept len: 3.00\n"
+            "[2026-01-10 09:05:00 DP1 TP0] Decode batch, #running-req: 3, accept len: 3.00\n"
+        )
+    await reading.read()
+    assert (sum(histogram[("1",)].counts), histogram[("1",)].sum) == (2, 5.4)
+
+
+async def test_access_lines_are_no_reports_and_say_so_once(
+    budget_file: Callable[..., Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Four requests and no decode report: no batch at all, and a hint once the engine itself says that it decodes."""
+    (tmp_path / "server.log").write_text(
+        "".join(
+            f'[2026-03-04 09:00:0{second}] INFO:     10.9.0.7:50 - "POST /v1/chat/completions HTTP/1.1" 200 OK\n'
+            for second in (1, 4, 6, 9)
+        )
+    )
+    reading = Reading(budget_file(engine={"server_log": "server.log"}), ServerLogLoop)
+    view = reading.desk.view
+    for passes in (1000.0, 1399.0, 1400.0, 9000.0):
+        view.metrics = EngineReading(at=time.time(), ranks={"0": RankReading(decode_passes=passes)})
+        reading.desk.health[Source.METRICS].succeeded(time.time(), 0.1)
+        await reading.read()
+    assert reading.records() == {"skipped": 4}
+    assert sum(reading.desk.ledger.histograms["batch_acceptance_length"][("0",)].counts) == 0
+    assert reading.desk.book.rolling_length(Scope.BATCH, 3600.0, time.time()) is None
+    told = [record.getMessage() for record in caplog.records if "--decode-log-interval" in record.getMessage()]
+    assert len(told) == 1
+    assert "decode_passes_since=400" in told[0]
+
+
+def stamp(at: float) -> str:
+    """A log's prefix at that moment, in a zone of its own."""
+    return time.strftime("[%Y-%m-%d %H:%M:%S] ", time.gmtime(at))
+
+
+async def test_a_clock_that_is_ahead_is_told_once(
+    budget_file: Callable[..., Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The engine's host is 250 s ahead: said when the ready line is read, and the start is 200 s by its own log."""
+    log = tmp_path / "server.log"
+    log.touch()
+    reading = Reading(budget_file(engine={"server_log": "server.log"}), ServerLogLoop)
+    await reading.read()
+    now = time.time()
+    with log.open("a") as out:
+        out.write(f"{stamp(now + 50)}server_args=ServerArgs(model_path='/models/target')\n")
+        out.write(f"{stamp(now + 250)}The server is fired up and ready to roll!\n")
+    for _ in range(3):
+        await reading.read()
+    told = [record.getMessage() for record in caplog.records if "clock" in record.getMessage()]
+    assert len(told) == 1
+    ahead = re.search(r"ahead_seconds=\+(\d+)", told[0])
+    assert ahead is not None
+    assert 247 <= int(ahead[1]) <= 250
+    view = reading.desk.starts.latest(time.monotonic())
+    assert view is not None
+    assert view.start.cold_start_seconds in (199.0, 200.0, 201.0)
+    assert reading.desk.starts.since_ready(time.monotonic()) < 20
+
+
+async def test_starts_that_come_to_nothing_are_told_with_their_number(
+    budget_file: Callable[..., Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Three attempts a quarter of an hour apart, none ready, 300 s into the third: two failed, and 2100 s in vain."""
+    log, now = tmp_path / "server.log", time.time()
+    begun = [now - 2100, now - 1200, now - 300]
+    log.write_text("".join(f"{stamp(at)}server_args=ServerArgs(model_path='/models/target')\n" for at in begun))
+    os.utime(log, (now - 300, now - 300))
+    staging = {"staging": {"cold_start": "240s"}}
+    reading = Reading(budget_file(engine={"server_log": "server.log"}, budget=staging), ServerLogLoop)
+    await reading.read()
+    reading.desk.count_starts()
+    assert reading.counter("startups_total") == {("failed",): 2}
+    view = reading.desk.starts.latest(time.monotonic())
+    assert view is not None
+    assert view.running_seconds == pytest.approx(300, abs=10)
+    assert view.over_budget
+    (told,) = [record.getMessage() for record in caplog.records if "begins again" in record.getMessage()]
+    assert "attempts=3" in told
+    seconds = re.search(r"seconds=(\d+)", told)
+    assert seconds is not None
+    assert int(seconds[1]) == pytest.approx(2100, abs=10)

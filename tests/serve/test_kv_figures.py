@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.scripted_engine import FIXTURES
+from tests.scripted_engine import FIXTURES, Answer, ScriptedEngine
+from tests.serve.polled_desk import PolledDesk
 
 from specbudget.budget.model import Budget
+from specbudget.catalog.sets import Artifact, Source
 from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.observation import EngineFacts, RankReading
 from specbudget.pair.kv import ModelFacts, Pair
 from specbudget.serve.kv_figures import KvFigures, PoolFigures, kv_figures
+from specbudget.simulate.checkpoint import write_drafter
 from specbudget.sources.checkpoint import read_checkpoint
 
 FACTS = EngineFacts(
@@ -190,3 +193,20 @@ def test_without_any_facts_nothing_is_made_up(models: dict[str, ModelFacts]) -> 
     unknown = {"target": ModelFacts(), "drafter": ModelFacts()}
     assert kv_figures(pair(unknown, facts=EngineFacts()), {}, None) == KvFigures()
     assert kv_figures(pair(models, facts=EngineFacts(tensor_parallel=4)), {}, None).drafter_token_bytes is None
+
+
+@pytest.mark.parametrize(("attention", "known"), [("true", False), ("false", True)])
+async def test_weights_that_attention_data_parallelism_copies_are_not_made_up(
+    tmp_path: Path, attention: str, known: bool
+) -> None:
+    """Each of its groups holds all attention weights, which is not computed; plain data parallelism copies engines."""
+    write_drafter(tmp_path / "drafter")
+    told = f'"tp_size": 4, "dp_size": 2, "speculative_algorithm": "DSPARK", "enable_dp_attention": {attention}'
+    async with ScriptedEngine({"/server_info": Answer(f"{{{told}}}".encode())}) as engine:
+        polled = PolledDesk(engine, tmp_path, drafter={"path": "drafter"})
+        polled.desk.checkpoints[Artifact.DRAFTER] = read_checkpoint(tmp_path / "drafter")
+        await polled.poll(Source.SERVER_INFO)
+        page = await polled.see("sglang:num_running_reqs 1\n")
+        await polled.http.close()
+    assert bool(page.of("weight_memory_bytes", artifact="drafter")) is known
+    assert (polled.desk.drafter_weights(polled.now) is not None) is known

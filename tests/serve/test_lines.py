@@ -138,9 +138,9 @@ def test_kv_without_an_engine_is_unknown() -> None:
 
 
 def acceptance(
-    lengths: list[float], *, guard: dict[str, int] | None = None, **more: Any
+    lengths: list[float], *, guard: dict[str, int] | None = None, steps: float = 100.0, **more: Any
 ) -> tuple[Budget, AcceptanceBook]:
-    """A budget judged by batch reports, and a book with one report of 100 steps a second of each length."""
+    """A budget judged by batch reports, and a book with one report of so many steps a second of each length."""
     line = {
         "target_length": 2.5,
         "sli": "batch",
@@ -150,7 +150,7 @@ def acceptance(
     made = budget(acceptance=line)
     book = AcceptanceBook(Ledger(), slo_policy(made))
     for second, length in enumerate(reversed(lengths)):
-        book.count_batch("0", length, 100.0, window=None, at=NOW - second, now=NOW)
+        book.count_batch("0", length, steps, window=None, at=NOW - second, now=NOW)
     return made, book
 
 
@@ -195,6 +195,18 @@ def test_too_little_traffic_shows_its_burn_and_breaches_nothing() -> None:
     assert line_state([few_steps["burn_fast"]]) is LineState.AT_RISK
     enough = spent_on_acceptance(acceptance([1.5] * 20, guard={"events": 20, "verify_steps": 2000}))
     assert line_state([enough["burn_fast"]]) is LineState.BREACH
+
+
+@pytest.mark.parametrize(("steps", "state"), [(10.0, LineState.AT_RISK), (10_000.0, LineState.BREACH)])
+def test_three_of_four_bad_at_night_page_nobody(steps: float, state: LineState) -> None:
+    """A burn of 15.0 against 14.4: with 40 verify steps under a guard of 1000 it is shown, with 40000 it breaches."""
+    guard = {"events": 1, "verify_steps": 1000}
+    made = acceptance([1.5, 1.5, 3.0, 1.5], guard=guard, steps=steps, objective=0.95, window="30d")
+    fast = spent_on_acceptance(made)["burn_fast"]
+    assert (fast.spent, fast.limit) == (pytest.approx(15.0), pytest.approx(14.4))
+    assert line_state([fast]) is state
+    # how little there was can be read
+    assert made[1].events(3600.0, NOW) == (1.0, 3.0, 4 * steps)
 
 
 def test_healthy_traffic_is_ok() -> None:

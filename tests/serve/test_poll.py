@@ -18,6 +18,7 @@ from specbudget.catalog.series import SOURCE_ERRORS
 from specbudget.catalog.sets import ErrorReason, Source
 from specbudget.errors import SourceError
 from specbudget.serve import poll
+from specbudget.serve.engine_loops import METRICS_TIMEOUT, SERVER_INFO_TIMEOUT
 from specbudget.serve.health import SourceHealth
 from specbudget.serve.ledger import Ledger
 from specbudget.serve.poll import poll_forever, read_once
@@ -48,6 +49,20 @@ async def test_no_generating_endpoint_is_ever_called(tmp_path: Path) -> None:
         assert {seen.method for seen in engine.seen} == {"GET"}
         assert engine.count("/metrics") >= 2
         assert engine.count("/server_info") == 1
+        assert set(engine.most_open.values()) == {1}
+
+
+async def test_an_answer_after_more_than_a_second_is_no_failure(tmp_path: Path) -> None:
+    """A busy engine is slow and not down: nothing is counted as failed, and no limit of ours is below 5 s."""
+    assert min(METRICS_TIMEOUT, SERVER_INFO_TIMEOUT) >= 5
+    async with ScriptedEngine(captured_engine(seconds=1.1)) as engine:
+        async with running(write_budget(tmp_path, engine.url)) as sidecar:
+            page = await sidecar.page_when(
+                lambda page: all(page.value("source_up", source=s) == 1 for s in ("metrics", "loads", "server_info"))
+            )
+            assert page.of("source_up") == [1, 1, 1]
+            assert sum(page.of("source_errors_total")) == 0
+            assert page.value("source_poll_duration_seconds", source="metrics") > 1
         assert set(engine.most_open.values()) == {1}
 
 

@@ -353,7 +353,8 @@ def test_metrics_alone_tell_phases_but_no_cold_start():
     watch = StartWatch()
     watch.see_phases(read_phases((STARTS / "phases_before_0.5.18.prom").read_bytes()))
     start = watch.latest(MONO).start
-    assert (start.phases.engine, start.phases.load, start.stages) == (221.0, None, ())
+    assert (start.phases.engine, start.phases.load) == (221.0, None)
+    assert [(stage.stage, stage.offset, stage.seconds) for stage in start.stages] == [(Stage.READY, 221.0, None)]
     assert (start.cold_start_seconds, start.basis) == (None, None)
     watch.see_phases(read_phases((STARTS / "phases_by_label.prom").read_bytes()))
     start = watch.latest(MONO).start
@@ -374,6 +375,8 @@ def test_without_a_log_a_start_is_counted_back_from_coming_up():
     view = watch.latest(MONO)
     assert (view.start.basis, view.start.cold_start_seconds) == (StartBasis.OBSERVED, 225.0)
     assert view.started_at == EPOCH + 79.0
+    assert view.start.stage(Stage.READY).offset == 221.0
+    assert view.start.stage(Stage.FIRST_GENERATION).offset == 225.0
     assert watch.outcomes(MONO) == {OVER: 1}
     watch.see_engine(answers=True, epoch=EPOCH + 310.0)
     assert watch.outcomes(MONO) == {}

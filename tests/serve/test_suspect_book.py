@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
+import pytest
 
 from specbudget.domain.requests import RequestBatch
 from specbudget.domain.suspects import Evidence, Suspect
@@ -97,3 +100,39 @@ def test_a_new_life_forgets_the_old_baseline() -> None:
     count(book, 5.0, requests=300, at=NOW - 1800)
     book.begin_life()
     assert book.expected({}, NOW) is None
+
+
+LEAK = [3.4, 3.36, 3.25, 3.1, 2.9, 2.7, 2.45, 2.2, 1.9]
+"""An acceptance length every quarter of an hour, falling although nothing fails."""
+
+
+@pytest.mark.parametrize("by_request", [True, False], ids=["of requests", "of batch reports"])
+@pytest.mark.parametrize("points", [5, 9], ids=["an hour, all above the target", "two hours"])
+def test_a_length_that_falls_for_hours_is_decay(points: int, by_request: bool) -> None:
+    """From 3.4 to 2.9 within an hour is told while the target of 2.5 is still met: -0.504, then -0.765 an hour."""
+    book = SuspectBook(("default",))
+    book.by_request = by_request
+    at = NOW
+    for quarter, length in enumerate(LEAK[:points]):
+        at = NOW + 900 * quarter
+        if by_request:
+            count(book, length, at=at)
+        else:
+            book.count_report(length, 2400.0, at=at, now=at)
+    found = book.suspects(Evidence(target_length=2.5, window=8), at)
+    assert set(found) == {Suspect.DECAY}
+    slope = re.search(r"(-\d\.\d+) an hour", found[Suspect.DECAY])
+    assert slope is not None
+    # requests accept whole drafts, so that their lengths are not quite those of the list
+    assert float(slope[1]) == pytest.approx(-0.504 if points == 5 else -0.765, abs=0.005)
+
+
+def test_batch_reports_are_no_evidence_beside_a_request_log() -> None:
+    """The same steps would count twice; what a row of reports says of itself still counts."""
+    book = SuspectBook(("default",))
+    book.begin_life()
+    for place in range(40):
+        book.count_report(1.5, 800.0, at=NOW - place, now=NOW)
+    assert set(book.suspects(KNOWN, NOW)) == {Suspect.SIMULATED}
+    assert book.evidence(KNOWN, NOW).recent is not None
+    assert book.evidence(KNOWN, NOW).recent.steps == 0

@@ -7,20 +7,27 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from aiohttp import web
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 from tests.scripted_engine import CAPTURED, Answer, ScriptedEngine
 from tests.serve.polled_desk import Page, write_budget
 from tests.serve.running_sidecar import running
 
 from specbudget.catalog.sets import Source
+from specbudget.serve.listener import listen
 from specbudget.serve.publish import OPENMETRICS, TEXT, Publisher
-from specbudget.serve.web import listen, make_app
+from specbudget.serve.web import make_app
 
 PROMETHEUS_3 = (
     "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
     "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.5,text/plain;version=0.0.4;q=0.4,*/*;q=0.3"
 )
 NOBODY = "http://127.0.0.1:9"
+
+
+def app_of(publisher: Publisher, *, service: str = "chat") -> web.Application:
+    """The routes around a publisher."""
+    return make_app(publisher=publisher, service=lambda: service, status=lambda: b"{}", reload=list)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +62,9 @@ async def test_not_ready_before_anything_is_rendered() -> None:
     publisher = Publisher(
         settle=lambda _: None, collect=lambda _: [], keep=lambda _: {}, store=None, saved=lambda _: None
     )
-    runner, port = await listen(make_app(publisher=publisher, service=lambda: "<b>", reload=list), "127.0.0.1", 0)
+    runner, port = await listen(
+        make_app(publisher=publisher, service=lambda: "<b>", status=lambda: b"{}", reload=list), "127.0.0.1", 0
+    )
     try:
         async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client:
             async with client.get("/-/ready") as response:
@@ -124,10 +133,14 @@ async def test_a_taken_port_is_an_error(tmp_path: Path) -> None:
     publisher = Publisher(
         settle=lambda _: None, collect=lambda _: [], keep=lambda _: {}, store=None, saved=lambda _: None
     )
-    app = make_app(publisher=publisher, service=lambda: "chat", reload=list)
+    app = app_of(publisher)
     runner, port = await listen(app, "127.0.0.1", 0)
     try:
         with pytest.raises(OSError, match="address already in use"):
-            await listen(make_app(publisher=publisher, service=lambda: "chat", reload=list), "127.0.0.1", port)
+            await listen(
+                app_of(publisher),
+                "127.0.0.1",
+                port,
+            )
     finally:
         await runner.cleanup()

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import shutil
 import socket
-import ssl
-import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -17,7 +14,7 @@ from tests.scripted_engine import Answer, ScriptedEngine
 from specbudget.catalog.sets import ErrorReason
 from specbudget.errors import SourceError
 from specbudget.sources import http
-from specbudget.sources.http import EngineHttp, TlsFiles
+from specbudget.sources.http import EngineHttp
 
 KEY = "made-up-key-0001"
 
@@ -222,41 +219,3 @@ async def test_no_cookie_is_kept(engine: ScriptedEngine) -> None:
         await client.get("/metrics", within=5.0, key_required=False)
     await client.close()
     assert [seen.cookie for seen in engine.seen] == [None, None]
-
-
-@pytest.fixture
-def certificate(tmp_path: Path) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 that no authority signed, and its key."""
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl, which makes the certificate, is not installed")
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-         "-subj", "/CN=engine", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert],
-        check=True, capture_output=True, timeout=30,
-    )  # fmt: skip
-    return cert, key
-
-
-async def test_tls_trusts_what_it_is_told_to(certificate: tuple[Path, Path]) -> None:
-    """A certificate that nobody vouches for is refused, and taken with its CA file or when told not to look."""
-    cert, key = certificate
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(cert, key)
-    async with ScriptedEngine({"/metrics": Answer(b"sglang:x 1\n")}, tls=context) as server:
-        error = await failure(server.url, "/metrics")
-        assert error.reason == ErrorReason.REFUSED
-        assert "certificate" in str(error).lower()
-        for tls in (TlsFiles(ca_file=cert), TlsFiles(insecure_skip_verify=True)):
-            client = EngineHttp(server.url, tls=tls)
-            assert await client.get("/metrics", within=5.0, key_required=False) == b"sglang:x 1\n"
-            await client.close()
-
-
-async def test_an_unreadable_tls_file_names_the_section(tmp_path: Path) -> None:
-    """A CA file that is not there is a fault of the set-up, told as one."""
-    client = EngineHttp("https://127.0.0.1:1", tls=TlsFiles(ca_file=tmp_path / "missing.pem"))
-    with pytest.raises(SourceError, match=r"engine\.tls") as caught:
-        await client.get("/metrics", within=5.0, key_required=False)
-    assert caught.value.reason == ErrorReason.SECRET
-    await client.close()

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from specbudget.budget.model import UNION_TAGS
@@ -22,6 +23,9 @@ from specbudget.errors import BudgetError, Problem
 
 MAX_BYTES = 1 << 20
 """These files are a page of text; one larger than 1 MiB is something else."""
+
+_REPEATED = re.compile(r"""\b(alias|anchor|tag|handle) (['"]).*\2""", re.S)
+"""Where a parser repeats words of the file: a password that begins with `*`, `&` or `!` is one of these to it."""
 
 Loc = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
@@ -39,7 +43,23 @@ class Document:
 
 def content_digest(path: Path) -> str:
     """SHA-256 of what would be read of the file; raises OSError."""
-    return hashlib.sha256(_content(path)).hexdigest()
+    return hashlib.sha256(read_content(path)).hexdigest()
+
+
+def read_content(path: Path) -> bytes:
+    """The bytes of a regular file, at most one more than MAX_BYTES; raises OSError, never waits for a writer."""
+    # O_NONBLOCK: a pipe would wait for its writer
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(MAX_BYTES + 1)
+    finally:
+        os.close(descriptor)
 
 
 def read_document(path: Path, *, what: str, begin: str) -> Document:
@@ -49,7 +69,7 @@ def read_document(path: Path, *, what: str, begin: str) -> Document:
     """
     name = str(path)
     try:
-        content = _content(path)
+        content = read_content(path)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -69,15 +89,6 @@ def validated(model: type[Model], document: Document) -> Model:
     except ValidationError as error:
         problems = {_problem(detail, model, document) for detail in error.errors(include_url=False)}
         raise BudgetError(sorted(problems, key=lambda p: (p.line or 0, p.key))) from None
-
-
-def _content(path: Path) -> bytes:
-    # not to wait for a writer where the path is a pipe
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "not a regular file")
-        return file.read(MAX_BYTES + 1)
 
 
 class _Loader(yaml.SafeLoader):
@@ -124,7 +135,7 @@ def _parse_yaml(content: bytes, name: str) -> tuple[Any, dict[Loc, int]]:
         return loader.construct_document(node), lines
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        reason = error.problem or error.context or "not YAML"
+        reason = _REPEATED.sub(r"\1", error.problem or error.context or "not YAML")
         raise BudgetError([Problem(name, mark.line + 1 if mark else None, "", f"not valid YAML: {reason}")]) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise BudgetError([Problem(name, None, "", f"not valid YAML: {type(error).__name__}")]) from None
@@ -191,7 +202,7 @@ def _message(detail: ErrorDetails, loc: Loc, root: type[BaseModel]) -> str:
 def _said_of(loc: Loc, root: type[BaseModel]) -> str | None:
     """What the field at `loc` says of its own rule: the description in its declaration."""
     model = _model_at(loc[:-1], root)
-    field = model.model_fields.get(str(loc[-1])) if model is not None and loc else None
+    field = _fields(model).get(str(loc[-1])) if model is not None and loc else None
     if field is None:
         return None
     inner = [item for part in get_args(field.annotation) for item in getattr(part, "__metadata__", ())]
@@ -201,14 +212,19 @@ def _said_of(loc: Loc, root: type[BaseModel]) -> str | None:
 def _known_keys(loc: Loc, root: type[BaseModel]) -> list[str]:
     """The keys that the model knows at `loc`."""
     model = _model_at(loc, root)
-    return list(model.model_fields) if model is not None else []
+    return list(_fields(model)) if model is not None else []
+
+
+def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The model's fields by the keys that a file spells."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _model_at(loc: Loc, root: type[BaseModel]) -> type[BaseModel] | None:
     """The model of the mapping at `loc`; None where none is declared. Names and places in a list are passed over."""
     model: type[BaseModel] | None = root
     for part in loc:
-        field = model.model_fields.get(str(part)) if model is not None and isinstance(part, str) else None
+        field = _fields(model).get(part) if model is not None and isinstance(part, str) else None
         if field is not None:
             model = _model_in(field.annotation)
     return model

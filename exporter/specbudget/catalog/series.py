@@ -80,6 +80,7 @@ SETS_OF_SERIES: dict[tuple[str, str], tuple[str, ...]] = {
     ("startup_stage_offset_seconds", "artifact"): tuple(sets.StageArtifact),
     ("startup_stage_duration_seconds", "artifact"): tuple(sets.StageArtifact),
     ("startups_total", "outcome"): tuple(sets.StartOutcome),
+    ("codesign_check", "check"): sets.CODESIGN_CHECKS,
     ("source_errors_total", "reason"): tuple(sets.ErrorReason),
 }
 """Closed sets of labels that mean another thing in each series, by (series, label)."""
@@ -328,7 +329,9 @@ SOURCE_LAG = _gauge(
 SOURCE_BACKLOG = _gauge("source_backlog_bytes", SIDECAR, "Bytes written to tailed files and not yet read.", "source")
 RECORDS = _counter("records_total", SIDECAR, "Lines of tailed files by what became of them.", "source", "outcome")
 CONFIG_RELOAD_OK = _gauge(
-    "config_last_reload_successful", SIDECAR, "1 when the latest reading of the budget file succeeded."
+    "config_last_reload_successful",
+    SIDECAR,
+    "1 when the latest reading of the budget file, and of the web configuration file if there is one, succeeded.",
 )
 CONFIG_RELOAD_TIME = _gauge(
     "config_last_reload_success_timestamp_seconds", SIDECAR, "When the budget in force was read."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from specbudget.domain.codesign import RULES
 from specbudget.domain.finding import CheckResult as CheckResult
 from specbudget.domain.line_state import LineState
 from specbudget.domain.pair_change import RecheckPlan as RecheckPlan
@@ -144,6 +145,7 @@ class Role(StrEnum):
 
 
 EXCLUSION_REASONS = tuple(verdict.name.lower() for verdict in EXCLUSIONS)
+CODESIGN_CHECKS = tuple(rule.what for rule in RULES)
 LINE_STATES = tuple(LineState)
 SPECULATION_STATES = tuple(SpeculationState)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from specbudget.budget.lock import LoadedLock, load_lock, lock_path
-from specbudget.budget.model import Budget, engine_address, resolve
+from specbudget.budget.model import Budget, Tls, engine_address, resolve
 from specbudget.budget.reading import LoadedBudget, load_budget
 from specbudget.check.plan import EngineAnswer, Plan
 from specbudget.check.reference import Reference, read_reference
@@ -19,7 +19,8 @@ from specbudget.check.start_figures import StartFigures, read_start_figures
 from specbudget.errors import BudgetError, Problem, SourceError, SpecbudgetError
 from specbudget.pair.launch_facts import launch_facts
 from specbudget.pair.side import Side, read_side
-from specbudget.sources.checkpoint import Checkpoint, StoredWeights, read_checkpoint, stored_weights
+from specbudget.pair.tokens import compare_tokenizers
+from specbudget.sources.checkpoint import read_checkpoint
 
 CONNECT_SECONDS = 1.0
 ANSWER_SECONDS = 10.0
@@ -45,23 +46,34 @@ def gather(
     Raises BudgetError for a budget or lock that cannot be used, EngineSilent.
     """
     loaded = load_budget(budget_file)
-    budget = loaded.budget
     locked = _lock(loaded, lock, approving=approving)
+    return gather_for(loaded.budget, budget_file, engine_url=engine_url, lock=locked, working=working)
+
+
+def gather_for(
+    budget: Budget,
+    budget_file: Path,
+    *,
+    engine_url: str | None = None,
+    lock: LoadedLock | None = None,
+    working: Callable[[str], None] = lambda _: None,
+) -> Plan:
+    """The plan of a budget whose relative paths are taken from the folder of `budget_file`; raises EngineSilent."""
     engine = _engine(budget, budget_file, engine_url, working)
     served = (engine.facts.served_model if engine is not None else None) or launch_facts(budget).served_model
     reference, problem = _reference(budget, budget_file, served, working)
-    sides = {
-        artifact: _side(path, budget_file, working)
-        for artifact, path in (("target", budget.target.path), ("drafter", budget.drafter.path))
-    }
+    target = _side(budget.target.path, budget_file, working)
+    drafter = _side(budget.drafter.path, budget_file, working)
+    if target is not None and drafter is not None:
+        working("comparing tokenizers")
     return Plan(
         budget=budget,
         budget_file=budget_file,
-        target=sides["target"],
-        drafter=sides["drafter"],
-        stored={name: _stored(side.checkpoint) for name, side in sides.items() if side is not None},
+        target=target,
+        drafter=drafter,
+        tokens=None if target is None or drafter is None else compare_tokenizers(target, drafter),
         engine=engine,
-        lock=locked,
+        lock=lock,
         reference=reference,
         reference_problem=problem,
         start=_start(budget, budget_file, working),
@@ -85,12 +97,11 @@ def _side(path: str | None, budget_file: Path, working: Callable[[str], None]) -
         return None
     folder = resolve(path, budget_file)
     working(f"reading {folder}")
-    return read_side(read_checkpoint(folder))
 
+    def progress(done: int, total: int) -> None:
+        working(f"reading {folder}: {done} of {total} files")
 
-def _stored(checkpoint: Checkpoint) -> StoredWeights:
-    """What lies in the folder; of one that is not whole also how much of it is there."""
-    return stored_weights(checkpoint.path, measured=bool(checkpoint.problems))
+    return read_side(read_checkpoint(folder, progress))
 
 
 def _start(budget: Budget, budget_file: Path, working: Callable[[str], None]) -> StartFigures | None:
@@ -126,6 +137,10 @@ def _engine(
         url = budget.engine.url if given is None else engine_address(given)
     except ValueError as error:
         raise EngineSilent(f"--engine: {error}") from None
+    if budget.engine.tls != Tls():
+        from specbudget.sources.upstream_tls import check_tls_files
+
+        check_tls_files(budget, budget_file)
     if budget.engine.kind != "sglang":
         if given is not None:
             raise EngineSilent(f"--engine {given}: a running {budget.engine.kind} engine is not read yet")
@@ -160,24 +175,17 @@ async def _ask(budget: Budget, budget_file: Path, url: str) -> EngineAnswer:
     import msgspec
 
     from specbudget.sources.exposition import ExpositionError
-    from specbudget.sources.http import EngineHttp, TlsFiles
+    from specbudget.sources.http import EngineHttp
     from specbudget.sources.sglang.metrics import MetricsReader
     from specbudget.sources.sglang.server_info import read_server_info
     from specbudget.sources.sglang.start_phases import read_phases
+    from specbudget.sources.upstream_tls import tls_files
 
-    def near(path: str | None) -> Path | None:
-        return None if path is None else resolve(path, budget_file)
-
-    tls = budget.engine.tls
+    key_file = budget.engine.api_key_file
     http = EngineHttp(
         url.rstrip("/"),
-        api_key_file=near(budget.engine.api_key_file),
-        tls=TlsFiles(
-            ca_file=near(tls.ca_file),
-            cert_file=near(tls.cert_file),
-            key_file=near(tls.key_file),
-            insecure_skip_verify=tls.insecure_skip_verify,
-        ),
+        api_key_file=None if key_file is None else resolve(key_file, budget_file),
+        tls=tls_files(budget, budget_file),
     )
     try:
         try:

@@ -12,7 +12,7 @@ from specbudget.budget.model import Budget
 from specbudget.check.reference import Reference
 from specbudget.check.sizing import PoolSize, SizingFacts, pool_size
 from specbudget.check.start_figures import StartFigures
-from specbudget.domain.codesign import EngineSetup, PairFacts
+from specbudget.domain.codesign import EngineSetup, PairFacts, TokenComparison
 from specbudget.domain.drafter import DraftAlgorithm, DraftKv, verify_window
 from specbudget.domain.observation import EngineFacts, RankReading
 from specbudget.domain.start_phases import StartPhases
@@ -24,7 +24,6 @@ from specbudget.sources.checkpoint import (
     DeviceWeights,
     LoadedWeights,
     Role,
-    StoredWeights,
     loaded_weights,
     weights_per_device,
 )
@@ -46,21 +45,21 @@ class EngineAnswer:
 class Plan:
     """One plan before rollout. What is derived is computed once, when it is first asked for.
 
-    `target` and `drafter` are None where the budget names no path; `stored` is what lies in their folders, by
-    artifact. `engine` is None where no engine answered. `reference_problem` says why a reference that the budget names
-    cannot be used. `start` is the memory that the engine's log told of its last start.
+    `target` and `drafter` are None where the budget names no path. `engine` is None where no engine answered.
+    `reference_problem` says why a reference that the budget names cannot be used. `start` is the memory that the
+    engine's log told of its last start, `tokens` how the two tokenizers compare.
     """
 
     budget: Budget
     budget_file: Path
     target: Side | None = None
     drafter: Side | None = None
-    stored: Mapping[str, StoredWeights] = field(default_factory=dict)
     engine: EngineAnswer | None = None
     lock: LoadedLock | None = None
     reference: Reference | None = None
     reference_problem: str | None = None
     start: StartFigures | None = None
+    tokens: TokenComparison | None = None
 
     @cached_property
     def running(self) -> EngineFacts:
@@ -95,7 +94,8 @@ class Plan:
     @cached_property
     def pair(self) -> PairFacts | None:
         """The pair as the co-design rules read it; None where there is no second model."""
-        return pair_facts(self.target, self.drafter, engine=self.setup, budgeted=self.budget.drafter.algorithm)
+        budgeted = self.budget.drafter.algorithm
+        return pair_facts(self.target, self.drafter, engine=self.setup, budgeted=budgeted, tokens=self.tokens)
 
     @cached_property
     def algorithm(self) -> DraftAlgorithm | None:

@@ -7,22 +7,24 @@ from dataclasses import dataclass, replace
 
 from specbudget.budget.model import Budget
 from specbudget.check.start_figures import StartFigures
+from specbudget.domain.kv_geometry import LatentLayer
 from specbudget.domain.observation import EngineFacts, RankReading
 from specbudget.domain.pool_sizing import (
     MULTIMODAL_EMBEDDING_MIB,
     Certainty,
     ExtraBuffer,
+    FractionInputs,
     NotEnoughMemory,
     NotPredicted,
     PoolInputs,
     PoolOutcome,
     ProfiledMemory,
+    ServingRole,
     StatePlan,
     TokenSpan,
-    exactly,
+    estimated_fraction,
     memory_from_bytes,
     memory_from_label,
-    memory_from_log,
     predict_pool,
     within_share,
 )
@@ -113,12 +115,7 @@ def _memory(given: SizingFacts) -> ProfiledMemory | str:
     """The memory while the pool is sized, from the best evidence there is; or what is missing."""
     target, drafter, start = given.target_weights, given.drafter_weights, given.start
     if start is not None and _same_load(start, target, drafter):
-        return memory_from_log(
-            before_load=start.before_load,
-            after_load=start.free_after_load,
-            target_weights=start.target_weights,
-            drafter_weights=start.drafter_weights,
-        )
+        return start.memory
     if target is None:
         return "the target's weights on one device are not known: its tensors or their sharding are not"
     if given.pair.algorithm is not None and drafter is None and _has_model(given.pair):
@@ -137,7 +134,7 @@ def _memory(given: SizingFacts) -> ProfiledMemory | str:
     if start is not None:
         # the weights are others than at that start, the device is the same
         return ProfiledMemory(
-            before_load=exactly(start.before_load).wider(LOG_ROUNDING),
+            before_load=start.memory.before_load,
             target_weights=within_share(target.charged_bytes, error),
             drafter_weights=None if charged is None else within_share(charged, error),
             certainty=Certainty.ESTIMATE if error or _allocates_more(given.facts) else Certainty.FROM_LOG,
@@ -158,15 +155,15 @@ def _has_model(pair: Pair) -> bool:
 
 def _same_load(start: StartFigures, target: DeviceWeights | None, drafter: DeviceWeights | None) -> bool:
     """Whether the log tells of a load of these two models."""
-    return _close(start.target_weights, target) and (
-        (start.drafter_weights is None) == (drafter is None) and _close(start.drafter_weights, drafter)
+    loaded = start.memory.drafter_weights
+    return _close(start.memory.target_weights.point, target) and _close(
+        0.0 if loaded is None else loaded.point, drafter
     )
 
 
-def _close(logged: float | None, weights: DeviceWeights | None) -> bool:
-    if logged is None or weights is None:
-        return logged is None and weights is None
-    return abs(logged - weights.charged_bytes) <= max(SAME_LOAD * weights.charged_bytes, 4 * LOG_ROUNDING)
+def _close(logged: float, weights: DeviceWeights | None) -> bool:
+    charged = 0 if weights is None else weights.charged_bytes
+    return abs(logged - charged) <= max(SAME_LOAD * charged, 4 * LOG_ROUNDING)
 
 
 def _allocates_more(facts: EngineFacts) -> bool:
@@ -179,6 +176,7 @@ def _inputs(given: SizingFacts, memory: ProfiledMemory) -> PoolInputs:
     sizing, flags = facts.sizing, facts.flags
     env = budget.engine.env
     ranks = (facts.data_parallel or budget.parallelism.data) if facts.attention_dp else 1
+    fraction = facts.mem_fraction_static or _fraction(given)
     return PoolInputs(
         engine=budget.engine.kind,
         release=facts.version or "",
@@ -195,7 +193,8 @@ def _inputs(given: SizingFacts, memory: ProfiledMemory) -> PoolInputs:
         page=facts.page_tokens or 1,
         target_element_bytes=pair.target_element_bytes,
         drafter_element_bytes=pair.drafter_element_bytes,
-        fraction=facts.mem_fraction_static,
+        fraction=fraction,
+        fraction_estimated=facts.mem_fraction_static is None and fraction is not None,
         reserved_mib=MULTIMODAL_EMBEDDING_MIB if given.multimodal else 0,
         max_running=None if given.most_running is None else given.most_running * ranks,
         max_tokens=sizing.max_total_tokens,
@@ -206,8 +205,40 @@ def _inputs(given: SizingFacts, memory: ProfiledMemory) -> PoolInputs:
         own_path=facts.drafter_path is not None or budget.drafter.path is not None,
         nextn_layers=pair.drafter.nextn_layers,
         post_capture_sizing=env.get("SGLANG_ENABLE_POST_CAPTURE_KV_SIZING", "").lower() in ("1", "true"),
-        prefill_only=facts.role == "prefill" or flags.disaggregation_mode == "prefill",
+        role=_role(facts),
+        hierarchical_cache=bool(sizing.enable_hierarchical_cache),
         other_layouts=tuple(flag for name, flag in _OWN_LAYOUTS.items() if getattr(sizing, name)),
+    )
+
+
+def _role(facts: EngineFacts) -> ServingRole:
+    mode = facts.role or facts.flags.disaggregation_mode
+    return ServingRole(mode) if mode in set(ServingRole) else ServingRole.UNIFIED
+
+
+def _fraction(given: SizingFacts) -> float | None:
+    """mem_fraction_static as the engine would choose it; None where the device's memory is not known."""
+    facts, sizing, total = given.facts, given.facts.sizing, given.budget.engine.gpu_memory
+    target = given.pair.target.geometry
+    if total is None or target is None or given.budget.engine.kind != "sglang":
+        return None
+    return estimated_fraction(
+        FractionInputs(
+            release=facts.version or "",
+            gpu_memory_mib=total >> 20,
+            latent=any(isinstance(layer, LatentLayer) for layer in target.layers),
+            tensor_parallel=given.pair.tensor_parallel,
+            pipeline_parallel=given.pair.pipeline_parallel,
+            attention_data_parallel=(facts.data_parallel or 1) if facts.attention_dp else 1,
+            chunked_prefill=sizing.chunked_prefill_size,
+            largest_graph=sizing.cuda_graph_max_bs,
+            max_running=facts.max_running_requests,
+            max_tokens=sizing.max_total_tokens,
+            decode_graphs=not sizing.disable_cuda_graph,
+            deepep=facts.moe_backend == "deepep",
+            multimodal=given.multimodal,
+            role=_role(facts),
+        )
     )
 
 

@@ -1,4 +1,4 @@
-"""Device memory that an engine printed when it last started: what a prediction can stand on instead of labels."""
+"""What an engine printed when it last started: device memory for a prediction to stand on, and how long it took."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from specbudget.domain.rank_start import settle_roles
-from specbudget.domain.stages import Stage, StageArtifact
+from specbudget.domain.pool_sizing import ProfiledMemory, memory_from_start
+from specbudget.domain.stages import Stage
 from specbudget.domain.start_events import POOL_TOKENS, Mark, StartEvent
 from specbudget.domain.start_log import StartLog
-from specbudget.domain.start_told import read_told
 from specbudget.domain.start_up import read_start_up
 from specbudget.sources.sglang.start_log import read_start_lines
 
@@ -20,17 +19,13 @@ MOST_READ = 64 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartFigures:
-    """Bytes on one device, as printed: hundredths of a GiB.
+    """One start of a log.
 
-    `before_load` is the least free memory of any rank at its first load, `free_after_load` the least at its last
-    load's end; the weights are the largest of any rank. `tokens` is the pool that the engine then made. `cold_start`
-    are the seconds until its first generation, `after_load` those of them behind the last load. None where not said.
+    `memory` is what its loads left of a device, `tokens` the pool that the engine then made. `cold_start` are the
+    seconds until its first generation, `after_load` those of them behind the last load. None where not said.
     """
 
-    before_load: float
-    free_after_load: float
-    target_weights: float
-    drafter_weights: float | None
+    memory: ProfiledMemory
     tokens: int | None
     cold_start: float | None
     after_load: float | None
@@ -38,60 +33,38 @@ class StartFigures:
 
 
 def read_start_figures(log: Path) -> StartFigures | None:
-    """The latest start in a log; None where it has none that is complete. Raises OSError."""
+    """The latest start in a log whose loads are complete; None where it has none. Raises OSError."""
     with log.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         file.seek(max(0, size - MOST_READ))
-        found = _latest(file.read(MOST_READ))
+        found = _latest(file.read(MOST_READ), str(log))
         if found is None and size > MOST_READ:
             file.seek(0)
-            found = _latest(file.read(MOST_READ))
-    return None if found is None else _figures(found, str(log))
+            found = _latest(file.read(MOST_READ), str(log))
+    return found
 
 
-def _latest(data: bytes) -> list[StartEvent] | None:
-    """The events of the last start whose loads are complete."""
+def _latest(data: bytes, source: str) -> StartFigures | None:
     starts: list[StartLog] = [StartLog()]
     for event in read_start_lines(data).events:
         if starts[-1].ends_before(event):
             starts.append(StartLog())
         starts[-1].add(event)
-    loaded = [log.events for log in starts if any(e.mark is Mark.LOAD_END for e in log.events)]
-    return loaded[-1] if loaded else None
+    return next((found for log in reversed(starts) if (found := _figures(log.events, source)) is not None), None)
 
 
 def _figures(events: list[StartEvent], source: str) -> StartFigures | None:
-    told = read_told(events, lead=None)
-    settle_roles(list(told.ranks.values()))
-    before: dict[str, float] = {}
-    after: dict[str, float] = {}
-    for event in events:
-        if event.free_bytes is None:
-            continue
-        if event.mark is Mark.LOAD_BEGIN:
-            before.setdefault(event.rank, event.free_bytes)
-        elif event.mark is Mark.LOAD_END:
-            after[event.rank] = event.free_bytes
-    weights: dict[StageArtifact, list[float]] = {StageArtifact.TARGET: [], StageArtifact.DRAFTER: []}
-    for rank in told.ranks.values():
-        for role, sizes in weights.items():
-            own = [load.size_bytes for load in rank.loads if load.role is role and load.size_bytes is not None]
-            if own:
-                sizes.append(sum(own))
-    if not before or before.keys() != after.keys() or not weights[StageArtifact.TARGET]:
+    memory = memory_from_start(events)
+    if memory is None:
         return None
-    capacity = [e.figures.get(POOL_TOKENS) for e in events if e.mark is Mark.CAPACITY]
-    tokens = min((round(value) for value in capacity if value is not None), default=None)
+    told = [e.figures.get(POOL_TOKENS) for e in events if e.mark is Mark.CAPACITY]
     start = read_start_up(events)
     loads = [s for s in start.stages if s.stage is Stage.LOAD]
     loaded = [s.offset + s.seconds for s in loads if s.offset is not None and s.seconds is not None]
     whole = start.cold_start_seconds
     return StartFigures(
-        before_load=min(before.values()),
-        free_after_load=min(after.values()),
-        target_weights=max(weights[StageArtifact.TARGET]),
-        drafter_weights=max(weights[StageArtifact.DRAFTER], default=None),
-        tokens=tokens,
+        memory=memory,
+        tokens=min((round(value) for value in told if value is not None), default=None),
         cold_start=whole,
         after_load=max(0.0, whole - max(loaded)) if whole is not None and loaded else None,
         source=source,

@@ -86,6 +86,11 @@ class ModelGeometry:
         return tuple(layer for layer in self.layers if isinstance(layer, AttentionLayer | LatentLayer))
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether some latent layer keeps index keys (DSA)."""
+        return any(isinstance(layer, LatentLayer) and layer.index_head_dim is not None for layer in self.layers)
+
+    @property
     def has_windows(self) -> bool:
         """Whether some layer forgets what lies outside its window."""
         return any(layer.window is not None for layer in self.kv_layers)
@@ -106,13 +111,16 @@ def kv_heads_per_device(kv_heads: int, tensor_parallel: int) -> int:
 def layer_bytes_per_token(
     layer: Layer, *, tensor_parallel: int, element_bytes: int, scaled_fp8_latent: bool = False
 ) -> int:
-    """Bytes one token takes in one layer on one device; the arguments are those of `bytes_per_token`."""
+    """Bytes one token takes in one layer on one device; the arguments are those of `bytes_per_token`.
+
+    `scaled_fp8_latent` is of the layer's model here: its layers that share an index are laid out alike.
+    """
     match layer:
         case AttentionLayer():
             heads = kv_heads_per_device(layer.kv_heads, tensor_parallel)
             return heads * (layer.head_dim + layer.v_head_dim) * element_bytes
         case LatentLayer():
-            if scaled_fp8_latent and layer.index_head_dim is not None:
+            if scaled_fp8_latent:
                 rank = layer.kv_lora_rank
                 scales = rank // _INDEX_QUANT_BLOCK * _SCALE_BYTES
                 return rank + scales + layer.qk_rope_head_dim * _ROPE_BYTES + layer.index_bytes
@@ -133,12 +141,13 @@ def bytes_per_token(
     in SGLang's scaled layout (512 fp8 + scales + bf16 rope), which its CUDA backends other than trtllm and
     tilelang use.
     """
+    scaled = scaled_fp8_latent and geometry.is_sparse
     return sum(
         layer_bytes_per_token(
             layer,
             tensor_parallel=tensor_parallel,
             element_bytes=element_bytes,
-            scaled_fp8_latent=scaled_fp8_latent,
+            scaled_fp8_latent=scaled,
         )
         for layer in geometry.layers
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from specbudget.domain.kv_geometry import floor_to_page
 
 _TOLERANCE = 0.02
-_RESERVE_BYTES = 4 * 2**30
+RESERVE_BYTES = 4 * 2**30
 _NOTABLE_SHARE = 0.9
 
 
@@ -84,7 +84,7 @@ class UnusedMemory:
 
 
 def unused_memory(
-    *, pool_tokens: int, free_bytes: int, token_bytes: int, reserve_bytes: int = _RESERVE_BYTES
+    *, pool_tokens: int, free_bytes: int, token_bytes: int, reserve_bytes: int = RESERVE_BYTES
 ) -> UnusedMemory | None:
     """Whether more than `reserve_bytes` are free and the pool has less than 90 % of what fits; None when not.
 

@@ -55,7 +55,10 @@ class Pools:
 
 @dataclass(slots=True)
 class RankStart:
-    """What one rank did. `loads` and `pools` are in order; which is whose is settled over all ranks."""
+    """What one rank did. `loads` and `pools` are in order; which is whose is settled over all ranks.
+
+    `free_before` and `free_loaded` are free memory before the first load and after the last one.
+    """
 
     rank: str
     prefetch: list[Work] = field(default_factory=list)
@@ -64,6 +67,8 @@ class RankStart:
     captures: list[Work] = field(default_factory=list)
     resized: dict[StageArtifact, float] = field(default_factory=dict)
     free_bytes: float | None = None
+    free_before: float | None = None
+    free_loaded: float | None = None
     deferred: bool = False
 
     @property
@@ -102,6 +107,10 @@ class RankStart:
                 load.passed = True
         if event.free_bytes is not None:
             self.free_bytes = event.free_bytes
+            if event.mark is Mark.LOAD_BEGIN and len(self.loads) == 1:
+                self.free_before = event.free_bytes
+            elif event.mark is Mark.LOAD_END:
+                self.free_loaded = event.free_bytes
 
     def _of(self, mark: Mark) -> list[Work]:
         if mark in (Mark.LOAD_BEGIN, Mark.LOAD_END):

@@ -20,6 +20,10 @@ class SizingArguments:
     attn_cp_size: int | None = None
     enable_unified_memory: bool | None = None
     enable_hisparse: bool | None = None
+    enable_hierarchical_cache: bool | None = None
+    chunked_prefill_size: int | None = None
+    cuda_graph_max_bs: int | None = None
+    disable_cuda_graph: bool | None = None
 
     def filled_from(self, other: SizingArguments) -> SizingArguments:
         """These arguments, with what they do not say taken from `other`."""

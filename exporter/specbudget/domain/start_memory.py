@@ -13,8 +13,9 @@ from specbudget.domain.stages import StageArtifact
 class RankMemory:
     """Bytes on one device, None where the log does not say; the engine prints hundredths of a GiB.
 
-    `target_state` is recurrent state, `verify_state` its copies per step of a verify window. `free` is what was
-    left after the latest line that says so.
+    `target_state` is recurrent state, `verify_state` its copies per step of a verify window. `free_before_load`
+    and `free_loaded` are free memory around the loads of both models, `free` what was left after the latest line
+    that says so.
     """
 
     target_weights: float | None = None
@@ -26,6 +27,11 @@ class RankMemory:
     target_graphs: float | None = None
     drafter_graphs: float | None = None
     free: float | None = None
+    free_before_load: float | None = None
+    free_loaded: float | None = None
+
+
+_SMALLEST = ("free", "free_before_load", "free_loaded")
 
 
 def rank_memory(rank: RankStart) -> RankMemory:
@@ -42,6 +48,8 @@ def rank_memory(rank: RankStart) -> RankMemory:
         target_graphs=_sum(c.size_bytes for c in rank.captures if c.role is StageArtifact.TARGET),
         drafter_graphs=_sum(c.size_bytes for c in rank.captures if c.role is StageArtifact.DRAFTER),
         free=rank.free_bytes,
+        free_before_load=rank.free_before,
+        free_loaded=rank.free_loaded,
     )
 
 
@@ -63,7 +71,7 @@ def _fullest(memories: Sequence[RankMemory]) -> RankMemory:
     largest: dict[str, float | None] = {}
     for part in fields(RankMemory):
         told = [value for memory in memories if (value := getattr(memory, part.name)) is not None]
-        largest[part.name] = (min if part.name == "free" else max)(told, default=None)
+        largest[part.name] = (min if part.name in _SMALLEST else max)(told, default=None)
     return RankMemory(**largest)
 
 

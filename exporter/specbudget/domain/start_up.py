@@ -5,8 +5,8 @@ Missing lines cost only their numbers: what is not known is None, and no duratio
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from specbudget.domain.log_clock import Moment, earliest, latest
@@ -95,9 +95,9 @@ def read_start_up(
             # it does generate, and how long it waited for the request is not known
             cold_start = ready_seconds
     stages = stages_of(told, phases, warmed=answered if answered is not None or skipped else ready)
-    for mark, offset in ((Stage.READY, ready_seconds), (Stage.FIRST_GENERATION, cold_start)):
-        if offset is not None:
-            stages.append(StageTime(stage=mark, artifact=StageArtifact.BOTH, offset=offset))
+    # a log that begins in the middle of the start does not tell how long it took; the engine itself does
+    ready_after = phases.engine if ready_seconds is None and ready is not None and phases is not None else ready_seconds
+    stages += _reached(((Stage.READY, ready_after), (Stage.FIRST_GENERATION, cold_start)))
     failed = Mark.FAILED in told.first_of
     return StartUp(
         basis=told.basis,
@@ -120,9 +120,25 @@ def read_start_up(
     )
 
 
-def start_of_phases(phases: StartPhases) -> StartUp:
-    """What metrics alone tell of a start: no split of the load into artifacts, no cold start."""
-    return StartUp(basis=None, stages=tuple(stages_of_phases(phases, ())), phases=phases)
+def start_of_phases(phases: StartPhases, *, came_up: bool = False, generation_after: float | None = None) -> StartUp:
+    """What metrics alone tell of a start: no split of the load into artifacts.
+
+    `came_up`: the engine was seen to come up, so that this is its latest start and not one of long ago.
+    `generation_after` is how long after that it answered its first request, None where nobody says so: then there
+    is no cold start, for the engine's own time ends when it is ready.
+    """
+    whole = phases.engine
+    cold_start = whole + generation_after if came_up and whole is not None and generation_after is not None else None
+    marks = ((Stage.READY, whole), (Stage.FIRST_GENERATION, cold_start))
+    start = StartUp(basis=None, stages=(*stages_of_phases(phases, ()), *_reached(marks)), phases=phases)
+    if not came_up or whole is None:
+        return start
+    return replace(start, basis=StartBasis.OBSERVED, ready=True, ready_seconds=whole, cold_start_seconds=cold_start)
+
+
+def _reached(marks: Iterable[tuple[Stage, float | None]]) -> list[StageTime]:
+    """The moments that are known, as stages without a duration."""
+    return [StageTime(stage=m, artifact=StageArtifact.BOTH, offset=o) for m, o in marks if o is not None]
 
 
 def _own_answer(told: Told) -> Moment | None:

@@ -1,8 +1,10 @@
-"""The reference page of every series, made from the catalog; `--check` says whether the committed page is true."""
+"""The reference pages, made from what they describe; `--check` says whether the committed pages are true."""
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from specbudget.catalog.lines import LINES, BudgetDef
@@ -19,8 +21,10 @@ from specbudget.catalog.series import (
     SeriesDef,
 )
 from specbudget.catalog.sets import REASONS_BY_SOURCE
+from specbudget.generate import rule_page
+from specbudget.serve.status import status_schema
 
-PAGE = Path("docs/reference/series.md")
+FOLDER = Path("docs/reference")
 
 _HEAD = f"""<!-- Generated from exporter/specbudget/catalog by `make generate`: do not edit. -->
 # Series
@@ -38,7 +42,7 @@ What `specbudget serve` prints on `/metrics`, in the order in which it prints it
 
 
 def render() -> str:
-    """The whole page."""
+    """The whole page of series."""
     parts = [_HEAD]
     titles = [(ALL_LINES, "Every line")] + [(line.id, line.title) for line in LINES]
     for group, title in [*titles, (ENGINE, "Engine"), (SIDECAR, "Sidecar")]:
@@ -95,17 +99,31 @@ def _words(values: tuple[str, ...]) -> str:
     return " ".join(f"`{value}`" for value in values)
 
 
+def _status_schema() -> str:
+    """The schema of /api/v1/status."""
+    return json.dumps(status_schema(), indent=2, sort_keys=True) + "\n"
+
+
+PAGES: dict[Path, Callable[[], str]] = {
+    FOLDER / "series.md": render,
+    FOLDER / "rules.md": rule_page.render,
+    FOLDER / "status.schema.json": _status_schema,
+}
+
+
 def main(arguments: list[str]) -> int:
-    """Writes the page below the present folder; with `--check` compares only, exit 1 when it differs."""
-    text = render()
-    if "--check" in arguments:
-        if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text:
-            return 0
-        print(f"{PAGE}: not what the catalog says: run `make generate`", file=sys.stderr)
-        return 1
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
+    """Writes the pages below the present folder; with `--check` compares only, exit 1 when one differs."""
+    stale = 0
+    for page, text in ((page, render_page()) for page, render_page in PAGES.items()):
+        if page.is_file() and page.read_text(encoding="utf-8") == text:
+            continue
+        if "--check" in arguments:
+            print(f"{page}: not what the code says: run `make generate`", file=sys.stderr)
+            stale = 1
+            continue
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(text, encoding="utf-8")
+    return stale
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from specbudget.budget.model import Budget
 from specbudget.domain.codesign import (
@@ -14,16 +15,17 @@ from specbudget.domain.codesign import (
     EngineSetup,
     PairFacts,
     TargetFacts,
+    TokenComparison,
+    VllmArguments,
     read_launch_args,
+    read_vllm_args,
 )
+from specbudget.domain.codesign.flag_rules import SIMULATED_LENGTH
 from specbudget.domain.drafter import DraftAlgorithm, parse_algorithm
 from specbudget.domain.kv_geometry import RecurrentLayer
 from specbudget.domain.observation import EngineFacts
 from specbudget.pair.side import Side
 from specbudget.sources.checkpoint import Checkpoint, ConfigFacts, TensorPart
-
-SIMULATED_LENGTH = "SGLANG_SIMULATE_ACC_LEN"
-"""Environment variable with which SGLang pretends an acceptance length."""
 
 _NOTABLE_SHARE = 0.01
 _ALIASES = {DraftAlgorithm.EAGLE, DraftAlgorithm.MTP}
@@ -46,11 +48,13 @@ def pair_facts(
     *,
     engine: EngineSetup,
     budgeted: DraftAlgorithm | None = None,
+    tokens: TokenComparison | None = None,
 ) -> PairFacts | None:
     """The facts of a pair; None where nothing points to a second model.
 
     Without a drafter of its own the target's checkpoint holds it. `budgeted` is the budget's algorithm; the engine's
-    word comes first, then the budget's, then what the drafter's config says of itself.
+    word comes first, then the budget's, then what the drafter's config says of itself. `tokens` is what
+    `pair.tokens` says of their tokenizers: comparing them reads large files, so that the caller chooses when.
     """
     stated = None if drafter is None else stated_algorithm(drafter.checkpoint)
     algorithm = engine.algorithm or budgeted or stated
@@ -65,6 +69,8 @@ def pair_facts(
         target=TargetFacts() if target is None else _target(target),
         drafter=_drafter(drafter or target, bundled=bundled, stated=stated),
         engine=engine,
+        budgeted=budgeted,
+        tokens=tokens,
     )
 
 
@@ -74,30 +80,45 @@ def engine_setup(budget: Budget, running: EngineFacts, flags: EngineFlags | None
     `running` are fresh facts, or ones that say nothing; `flags` what the running engine says of its arguments.
     """
     engine = budget.engine
-    given = planned = EngineFlags()
+    given, planned, asked = EngineFlags(), EngineFlags(), VllmArguments()
     if engine.args is not None and engine.kind == "sglang":
         given = read_launch_args(engine.args)
         planned = given.filled_from(DEFAULTS)
+    elif engine.args is not None and engine.kind == "vllm":
+        asked = read_vllm_args(engine.args)
+        given = planned = asked.flags
     known = planned if flags is None else flags.filled_from(planned)
     staging = budget.budget.staging
     role = running.role or {"null": "unified"}.get(known.disaggregation_mode or "", known.disaggregation_mode)
+    # vLLM counts drafts without the token that the target adds
+    drafts = None if asked.num_speculative_tokens is None else asked.num_speculative_tokens + 1
     return EngineSetup(
         kind=engine.kind,
         version=running.version or engine.version,
         running=running != EngineFacts(),
-        algorithm=parse_algorithm(running.algorithm or known.speculative_algorithm),
+        algorithm=parse_algorithm(running.algorithm or known.speculative_algorithm) or asked.algorithm,
         num_steps=_first(running.num_steps, known.speculative_num_steps),
-        num_draft_tokens=_first(running.num_draft_tokens, known.speculative_num_draft_tokens),
+        num_draft_tokens=_first(_first(running.num_draft_tokens, known.speculative_num_draft_tokens), drafts),
         topk=_first(running.topk, known.speculative_eagle_topk),
         adaptive=running.adaptive,
         draft_window=_first(running.draft_window, known.speculative_draft_window_size),
         tensor_parallel=_first(running.tensor_parallel, _first(given.tp_size, budget.parallelism.tensor)),
         pipeline_parallel=_first(running.pipeline_parallel, _first(given.pp_size, budget.parallelism.pipeline)),
-        attention_dp=running.attention_dp if running.attention_dp is not None else known.enable_dp_attention,
+        data_parallel=_first(running.data_parallel, budget.parallelism.data),
+        draft_tensor_parallel=asked.draft_tensor_parallel,
+        attention_dp=running.attention_dp if running.attention_dp is not None else _attention_dp(known),
         prefill_only=role == "prefill",
         planned_staging=None if staging is None else staging.mode,
+        kv_dtype=running.kv_dtype or known.kv_cache_dtype,
+        draft_kv_dtype=running.draft_kv_dtype or known.speculative_draft_kv_cache_dtype,
+        environment=MappingProxyType(dict(engine.env)),
         flags=known,
     )
+
+
+def _attention_dp(flags: EngineFlags) -> bool | None:
+    """Whether attention is data parallel, in the older spelling or the newer."""
+    return True if (flags.attn_dp_size or 1) > 1 else flags.enable_dp_attention
 
 
 def simulated_length(environment: Mapping[str, str]) -> float | None:
@@ -136,6 +157,10 @@ def _target(side: Side) -> TargetFacts:
         positions=facts.max_position_embeddings,
         rope=side.rope,
         quantization=facts.quantization_method,
+        nextn_layers=facts.num_nextn_predict_layers,
+        dtype=facts.dtype or checkpoint.dtype,
+        kv_quantization=facts.kv_quantization,
+        kv_scales=checkpoint.kv_scales,
         linear_layers=None if geometry is None else sum(isinstance(layer, RecurrentLayer) for layer in geometry.layers),
     )
 
@@ -156,6 +181,7 @@ def _drafter(side: Side | None, *, bundled: bool, stated: DraftAlgorithm | None)
         tap_count=side.tap_count,
         num_target_layers=facts.num_target_layers,
         block_size=facts.block_size,
+        sample_from_anchor=side.sample_from_anchor,
         layers=facts.num_hidden_layers,
         hidden=facts.hidden_size,
         target_hidden=facts.target_hidden_size,
@@ -170,19 +196,44 @@ def _drafter(side: Side | None, *, bundled: bool, stated: DraftAlgorithm | None)
         quantization=facts.quantization_method,
         target_name=facts.target_name,
         bundled=bundled,
+        bundled_block=any(key.startswith("dspark_") for _, key in facts.found),
+        bundled_folder=bundled and (checkpoint.path / "dspark" / "config.json").is_file(),
+        tied=facts.tie_word_embeddings,
         weights_known=known,
         dtypes=_dtypes(checkpoint),
         fc=(fc[0], fc[1]) if fc is not None and len(fc) == 2 else None,
         own_embedding=embedding is not None if known else None,
         own_head=head is not None if known else None,
+        own_confidence=checkpoint.landmark("confidence_head") is not None if known else None,
         vocabulary_map_rows=rows[0] if rows else None,
+        vocabulary_map=side.vocabulary_map,
+        vocabulary_bytes=_vocabulary_bytes(checkpoint),
         markov_shape=_shape(checkpoint, "markov_w1"),
+        dtype=facts.dtype or checkpoint.dtype,
+        kv_quantization=facts.kv_quantization,
+        kv_scales=checkpoint.kv_scales,
+        windowed_layers=_windowed(checkpoint),
     )
 
 
 def _shape(checkpoint: Checkpoint, module: str) -> tuple[int, ...] | None:
     mark = checkpoint.landmark(module)
     return None if mark is None else mark.shape
+
+
+def _vocabulary_bytes(checkpoint: Checkpoint) -> int | None:
+    """Embedding and head as stored."""
+    if checkpoint.tensor_groups is None:
+        return None
+    parts = (TensorPart.EMBEDDING, TensorPart.HEAD)
+    return sum(group.bytes for group in checkpoint.tensor_groups if group.part in parts)
+
+
+def _windowed(checkpoint: Checkpoint) -> int | None:
+    """Layers that attend to a window of the context only."""
+    if checkpoint.geometry is None:
+        return None
+    return sum(layer.window is not None for layer in checkpoint.geometry.kv_layers)
 
 
 def _dtypes(checkpoint: Checkpoint) -> frozenset[str] | None:

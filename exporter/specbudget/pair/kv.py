@@ -46,10 +46,8 @@ class Pair:
     @property
     def attention_ranks(self) -> int:
         """Ranks that share one copy of the attention heads."""
-        data = self.facts.data_parallel or self.budget.parallelism.data
-        return attention_tensor_parallel(
-            self.tensor_parallel, attention_data_parallel=data if self.facts.attention_dp else 1
-        )
+        groups = attention_groups(self.facts, self.budget)
+        return attention_tensor_parallel(self.tensor_parallel, attention_data_parallel=groups)
 
     @property
     def target_element_bytes(self) -> int | None:
@@ -122,6 +120,11 @@ class Pair:
         if charged is None and self.algorithm is not None and self.algorithm.is_block:
             return drafter_token_bytes
         return charged
+
+
+def attention_groups(facts: EngineFacts, budget: Budget) -> int:
+    """Groups of ranks that each hold all attention heads: the data-parallel ranks with attention data parallelism."""
+    return (facts.data_parallel or budget.parallelism.data) if facts.attention_dp else 1
 
 
 def _element_bytes(kv_dtype: str | None, model: ModelFacts) -> int | None:

@@ -1,4 +1,4 @@
-"""What an SGLang server will say of itself once it runs, as far as its launch arguments and the checkpoints tell.
+"""What a server will say of itself once it runs, as far as its launch arguments and the checkpoints tell.
 
 Names and defaults: SGLang 0.5.18 and 0.5.23 server_args.py and arg_groups/speculative_hook.py
 (`_auto_choose_speculative_params`).
@@ -13,6 +13,7 @@ from typing import Any
 
 from specbudget.budget.model import Budget
 from specbudget.domain.codesign import EngineFlags, read_launch_args
+from specbudget.domain.codesign.vllm_launch import read_vllm_args
 from specbudget.domain.drafter import DraftAlgorithm, block_draft_tokens, parse_algorithm
 from specbudget.domain.launch_arguments import launch_arguments, read_arguments
 from specbudget.domain.observation import EngineFacts
@@ -83,11 +84,13 @@ _FACTS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
 
 
 def launch_facts(budget: Budget) -> EngineFacts:
-    """What the arguments of an SGLang engine say, nothing filled in but what they settle; empty for other engines.
+    """What the arguments of an SGLang or vLLM engine say, nothing filled in but what they settle.
 
     `speculates` stays None where no algorithm is named: the budget may still name one.
     """
     engine = budget.engine
+    if engine.args is not None and engine.kind == "vllm":
+        return _vllm_facts(engine.args, engine.version)
     if engine.args is None or engine.kind != "sglang":
         return EngineFacts(version=engine.version)
     given = launch_arguments(engine.args)
@@ -101,6 +104,26 @@ def launch_facts(budget: Budget) -> EngineFacts:
     flags: EngineFlags = read_launch_args(engine.args)
     sizing = read_arguments(SizingArguments, given)
     return EngineFacts(version=engine.version, flags=flags, sizing=sizing, **{**switches, **values})
+
+
+def _vllm_facts(args: str | list[str], version: str | None) -> EngineFacts:
+    """vLLM counts drafts without the token that the target adds; its numbers are turned into SGLang's words."""
+    asked = read_vllm_args(args)
+    flags, drafts = asked.flags, asked.num_speculative_tokens
+    block = asked.algorithm is not None and asked.algorithm.is_block
+    return EngineFacts(
+        version=version,
+        algorithm=asked.algorithm,
+        tensor_parallel=flags.tp_size,
+        pipeline_parallel=flags.pp_size,
+        num_steps=None if block else drafts,
+        num_draft_tokens=None if drafts is None else drafts + 1,
+        topk=1,
+        kv_dtype=flags.kv_cache_dtype,
+        draft_kv_dtype=flags.speculative_draft_kv_cache_dtype,
+        drafter_path=flags.speculative_draft_model_path,
+        flags=flags,
+    )
 
 
 def with_defaults(

@@ -8,17 +8,17 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from specbudget.budget.lock import LockedFingerprints, LockedModel
-from specbudget.domain.codesign import Rope, TapStatement
+from specbudget.domain.codesign import Rope, TapStatement, VocabularyMap
 from specbudget.domain.pair_change import Fingerprints
 from specbudget.sources.checkpoint import Checkpoint
 from specbudget.sources.checkpoint.bounded_file import open_regular
 from specbudget.sources.checkpoint.config_file import CONFIG_NAME, ConfigReader, load_config
 from specbudget.sources.checkpoint.model import CheckpointError
-from specbudget.sources.checkpoint.tensor_header import LARGEST_HEADER
-from specbudget.sources.checkpoint.weight_index import find_weight_files
+
+if TYPE_CHECKING:
+    from specbudget.budget.lock import LockedModel
 
 _TAP_PLACES = (
     ("dspark_target_layer_ids",),
@@ -31,18 +31,24 @@ _TAP_PLACES = (
 )
 """In the order in which engines prefer them."""
 
+_ANCHOR_PLACES = (
+    ("sample_from_anchor",),
+    ("dspark_config", "sample_from_anchor"),
+    ("dflash_config", "sample_from_anchor"),
+)
+
 _TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tiktoken.model", "vocab.json")
 _LARGEST_TOKENIZER = 256 * 2**20
 _CHUNK = 2**20
 _DIGITS = 16
-_LENGTH_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
     """One model: its checkpoint and what only the co-design rules need of its config.
 
-    `taps` is None when the config cannot be read, empty when it states none.
+    `taps` is None when the config cannot be read, empty when it states none. `tokenizer` is the file of its
+    tokenizer; None where there is none. `vocabulary_map` is what d2t and t2d hold.
     """
 
     checkpoint: Checkpoint
@@ -51,6 +57,9 @@ class Side:
     tap_count: int | None = None
     loops: int = 1
     rope: Rope | None = None
+    sample_from_anchor: bool | None = None
+    tokenizer: Path | None = None
+    vocabulary_map: VocabularyMap | None = None
     fingerprints: Fingerprints = field(default_factory=Fingerprints)
 
 
@@ -61,7 +70,7 @@ class SideReader:
         self._last: tuple[Checkpoint, tuple[int, int, int] | None, Side] | None = None
 
     def read(self, checkpoint: Checkpoint) -> Side:
-        """The side of a checkpoint; it opens small files only. Never raises for content."""
+        """The side of a checkpoint; it opens small files and index tensors only. Never raises for content."""
         tokenizer = _tokenizer_path(checkpoint.path)
         signature = None if tokenizer is None else _signature(tokenizer)
         if self._last is not None and self._last[0] is checkpoint and self._last[1] == signature:
@@ -74,9 +83,13 @@ class SideReader:
 def read_side(checkpoint: Checkpoint) -> Side:
     """The side of a checkpoint, read once. What cannot be read is None."""
     try:
-        config, content = load_config(checkpoint.path / CONFIG_NAME)
+        config, _ = load_config(checkpoint.path / CONFIG_NAME)
     except CheckpointError:
-        return Side(checkpoint=checkpoint, fingerprints=_fingerprints(checkpoint, None))
+        return Side(
+            checkpoint=checkpoint,
+            tokenizer=_tokenizer_path(checkpoint.path),
+            fingerprints=_fingerprints(checkpoint),
+        )
     reader = ConfigReader(checkpoint.path / CONFIG_NAME, config)
     return Side(
         checkpoint=checkpoint,
@@ -85,12 +98,18 @@ def read_side(checkpoint: Checkpoint) -> Side:
         tap_count=reader.whole("num_aux_hidden_states", ("num_aux_hidden_states",)),
         loops=reader.whole("num_loops", *reader.places("num_loops"), most=1000) or 1,
         rope=_rope(reader),
-        fingerprints=_fingerprints(checkpoint, content),
+        sample_from_anchor=reader.flag("sample_from_anchor", *_ANCHOR_PLACES),
+        tokenizer=_tokenizer_path(checkpoint.path),
+        vocabulary_map=_vocabulary_map(checkpoint),
+        fingerprints=_fingerprints(checkpoint),
     )
 
 
 def locked_model(side: Side, *, kv_bytes_per_token: int | None) -> LockedModel | None:
     """What `budget.lock` records of a model; None while its fingerprint is not known."""
+    # The lock's schema takes longer to import than a terabyte of headers to read; only who locks pays for it.
+    from specbudget.budget.lock import LockedFingerprints, LockedModel
+
     prints, facts = side.fingerprints, side.checkpoint.facts
     if prints.whole is None or facts is None:
         return None
@@ -110,6 +129,15 @@ def locked_model(side: Side, *, kv_bytes_per_token: int | None) -> LockedModel |
         parameters=side.checkpoint.parameters,
         kv_bytes_per_token=kv_bytes_per_token,
     )
+
+
+def _vocabulary_map(checkpoint: Checkpoint) -> VocabularyMap | None:
+    if checkpoint.landmark("d2t") is None:
+        return None
+    # numpy comes with it: most drafters have no map
+    from specbudget.pair.vocabulary_map import read_vocabulary_map
+
+    return read_vocabulary_map(checkpoint)
 
 
 def _taps(config: ConfigReader) -> tuple[TapStatement, ...]:
@@ -155,31 +183,20 @@ def _number(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _fingerprints(checkpoint: Checkpoint, config: bytes | None) -> Fingerprints:
-    files = find_weight_files(checkpoint.path)
-    tokenizer = _tokenizer_path(checkpoint.path)
+def _fingerprints(checkpoint: Checkpoint) -> Fingerprints:
+    """The digests that were taken while the checkpoint was read, with that of its tokenizer."""
+    digests, tokenizer = checkpoint.digests, _tokenizer_path(checkpoint.path)
     return Fingerprints(
         whole=checkpoint.fingerprint,
-        config=None if config is None else hashlib.sha256(config).hexdigest()[:_DIGITS],
+        config=_short(digests.config),
         tokenizer=None if tokenizer is None else _file_digest(tokenizer),
-        index=None if files.index_digest is None else files.index_digest.hex()[:_DIGITS],
-        headers=_headers_digest(checkpoint.path, tuple(files.files)),
+        index=_short(digests.index),
+        headers=_short(digests.headers),
     )
 
 
-def _headers_digest(folder: Path, names: tuple[str, ...]) -> str | None:
-    """A digest over the headers of all weight files as they stand; None without files or when one is unreadable."""
-    digest = hashlib.sha256()
-    try:
-        for name in names:
-            with open_regular(folder / name) as file:
-                length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
-                if length > LARGEST_HEADER or length + _LENGTH_BYTES > file.size:
-                    return None
-                digest.update(file.read(length))
-    except CheckpointError:
-        return None
-    return digest.hexdigest()[:_DIGITS] if names else None
+def _short(digest: str | None) -> str | None:
+    return None if digest is None else digest[:_DIGITS]
 
 
 def _tokenizer_path(folder: Path) -> Path | None:

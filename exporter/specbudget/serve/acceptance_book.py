@@ -158,7 +158,7 @@ class AcceptanceBook:
             recent = False
         else:
             recent = True
-            self.suspects.reports.append(length)
+            self.suspects.count_report(length, steps, at=at, now=now)
             self._batches.add(np.array([at]), np.array([[steps, steps * (length - 1.0)]]), now)
         reachable = window is None or window >= self.policy.targets[0]
         if self.policy.has_target and self.policy.sli == SliForm.BATCH and reachable:

@@ -29,9 +29,9 @@ from specbudget.serve.desk import Desk
 from specbudget.serve.families import Families
 from specbudget.serve.kv_figures import KvFigures
 from specbudget.serve.pair_watch import PairVerdict
+from specbudget.serve.pool_watch import pool_gaps
 from specbudget.serve.staging import as_run, cold_start_seconds, device_memory, start_kind
 from specbudget.sources.checkpoint import Role as WeightRole
-from specbudget.sources.checkpoint import weights_per_device
 
 MAX_WORD = 64
 """Characters of a label that the engine words; it keeps to that, what answers in its place may not."""
@@ -67,14 +67,14 @@ def _lines(families: Families, spendings: list[Spending], *, broken: bool) -> No
 
 
 def _artifacts(families: Families, desk: Desk, now: float) -> None:
-    ranks, pair = desk.view.ranks(now), desk.pair(now)
+    ranks = desk.view.ranks(now)
     for artifact, checkpoint in desk.checkpoints.items():
         families.gauge(series.ARTIFACT_BYTES, (artifact,), checkpoint.disk_bytes)
         families.gauge(series.ARTIFACT_PARAMETERS, (artifact,), checkpoint.parameters)
         if checkpoint.fingerprint is not None:
             named = (checkpoint.architecture or "unknown", checkpoint.dtype or "unknown", checkpoint.fingerprint)
             families.gauge(series.ARTIFACT_INFO, (artifact, *named), 1)
-        weights = weights_per_device(checkpoint, pair.algorithm, pair.tensor_parallel, WeightRole(artifact))
+        weights = desk.weights(checkpoint, WeightRole(artifact), now)
         computed = None if weights is None else weights.resident_bytes
         for rank, reading in ranks.items():
             # of the target the engine knows better than any rule of sharding; of the drafter it says nothing
@@ -129,14 +129,10 @@ def _staging(families: Families, desk: Desk, figures: KvFigures, now: float) -> 
     run = as_run(view, facts)
     if run is not None:
         families.gauge(series.STAGING_INFO, (run.mode, run.order, run.warmup), 1)
-    weights = desk.drafter_weights(now)
-    memory = device_memory(
-        desk.pair(now),
-        desk.view.ranks(now),
-        {} if view is None else by_data_rank(view.start.memory),
-        figures,
-        None if weights is None else weights.resident_bytes,
-    )
+    weights, pair, ranks = desk.drafter_weights(now), desk.pair(now), desk.view.ranks(now)
+    logged = {} if view is None else by_data_rank(view.start.memory)
+    desk.pools.tell(pool_gaps(pair, ranks, logged, figures, weights))
+    memory = device_memory(pair, ranks, logged, figures, None if weights is None else weights.resident_bytes)
     for rank, split in memory.items():
         for use, size in split:
             families.gauge(series.DEVICE_MEMORY_BYTES, (rank, use), size)
@@ -207,7 +203,7 @@ def _sidecar(families: Families, desk: Desk) -> None:
         if source in TAIL_SOURCES:
             families.gauge(series.SOURCE_LAG, (source,), desk.lags.lag_seconds.get(source))
             families.gauge(series.SOURCE_BACKLOG, (source,), desk.lags.backlog_bytes.get(source))
-    families.gauge(series.CONFIG_RELOAD_OK, (), float(desk.reload_ok))
+    families.gauge(series.CONFIG_RELOAD_OK, (), float(desk.reload_ok and desk.web_config_ok))
     families.gauge(series.CONFIG_RELOAD_TIME, (), desk.loaded_at)
     families.gauge(series.STATE_SAVED, (), None if desk.state_saved is None else float(desk.state_saved))
     families.gauge(series.BUILD_INFO, (__version__, platform.python_version()), 1)

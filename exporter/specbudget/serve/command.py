@@ -10,14 +10,17 @@ from specbudget import __version__
 from specbudget.budget.reading import load_budget
 from specbudget.errors import BudgetError, Problem, StateError
 from specbudget.logs import configure
+from specbudget.serve.protection import described
 from specbudget.serve.sidecar import Sidecar
+from specbudget.serve.web_config import read_web_config
+from specbudget.sources.upstream_tls import check_tls_files
 
 SERVED_ENGINES = ("sglang",)
 
 log = logging.getLogger(__name__)
 
 
-def run_serve(budget: Path, host: str, port: int, state: Path | None) -> int:
+def run_serve(budget: Path, host: str, port: int, state: Path | None, web_config: Path | None = None) -> int:
     """Serves until SIGTERM or SIGINT; returns 0. Raises BudgetError and StateError for what cannot start."""
     configure()
     loaded = load_budget(budget)
@@ -25,12 +28,24 @@ def run_serve(budget: Path, host: str, port: int, state: Path | None) -> int:
     if kind not in SERVED_ENGINES:
         served = ", ".join(SERVED_ENGINES)
         raise BudgetError([Problem(str(budget), None, "engine.kind", f"{kind} is not served yet; served: {served}")])
-    sidecar = Sidecar(loaded, state)
+    check_tls_files(loaded.budget, loaded.path)
+    protected = None if web_config is None else read_web_config(web_config).load()
+    if protected is not None:
+        log.info("web configuration loaded: %s", described(protected))
+        if protected.config.basic_auth_users and protected.context is None:
+            log.warning("passwords will cross the network in clear text: add tls_server_config to %s", web_config)
+    sidecar = Sidecar(loaded, state, protected)
+    scheme = "http" if protected is None or protected.context is None else "https"
 
     def started(taken: int) -> None:
         shown = f"[{host}]" if ":" in host else host
         log.info(
-            "serving: version=%s service=%s url=http://%s:%d/metrics", __version__, loaded.budget.service, shown, taken
+            "serving: version=%s service=%s url=%s://%s:%d/metrics",
+            __version__,
+            loaded.budget.service,
+            scheme,
+            shown,
+            taken,
         )
 
     try:

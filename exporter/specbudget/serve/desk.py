@@ -22,11 +22,12 @@ from specbudget.catalog.sets import (
     Suspect,
 )
 from specbudget.domain.counters import CounterReader
+from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.line_state import Spending
 from specbudget.domain.observation import RankReading
 from specbudget.domain.suspects import Evidence
 from specbudget.pair.facts import simulated_length
-from specbudget.pair.kv import Pair, drafter_model_facts, model_facts
+from specbudget.pair.kv import Pair, attention_groups, drafter_model_facts, model_facts
 from specbudget.serve.acceptance_book import AcceptanceBook
 from specbudget.serve.engine_view import EngineView
 from specbudget.serve.gauge_batches import GaugeBatches
@@ -41,9 +42,10 @@ from specbudget.serve.lines import (
     staging_spendings,
 )
 from specbudget.serve.pair_watch import PairVerdict, PairWatch
+from specbudget.serve.pool_watch import PoolWatch
 from specbudget.serve.staging import cold_start_seconds
 from specbudget.serve.start_watch import StartWatch
-from specbudget.sources.checkpoint import Checkpoint, DeviceWeights, weights_per_device
+from specbudget.sources.checkpoint import Checkpoint, DeviceWeights, TensorPart, weights_per_device
 from specbudget.sources.checkpoint import Role as WeightRole
 
 INTERVALS = {
@@ -92,12 +94,14 @@ class Desk:
     lags: Lags = field(default_factory=Lags)
     engine_counters: CounterReader[tuple[str, str]] = field(default_factory=CounterReader)
     reload_ok: bool = True
+    web_config_ok: bool = True
     state_saved: bool | None = None
     health: dict[Source, SourceHealth] = field(init=False)
     view: EngineView = field(init=False)
     book: AcceptanceBook = field(init=False)
     gauge_batches: GaugeBatches = field(init=False)
     pairs: PairWatch = field(init=False)
+    pools: PoolWatch = field(init=False)
     starts: StartWatch = field(init=False)
 
     def __post_init__(self) -> None:
@@ -126,9 +130,10 @@ class Desk:
         self.gauge_batches = GaugeBatches()
         self.pairs = PairWatch(budget, self.loaded.path)
         self.pairs.read_lock()
+        self.pools = PoolWatch()
         staging = budget.budget.staging
         self.starts.budget_seconds = None if staging is None else staging.cold_start
-        self.starts.records = Source.REQUEST_LOG in sources
+        self.starts.records = self.book.suspects.by_request = Source.REQUEST_LOG in sources
         self.ledger.begin(STARTUPS, StartOutcome)
         for source in sources:
             self.ledger.begin(SOURCE_ERRORS, [source], REASONS_BY_SOURCE[source])
@@ -187,11 +192,25 @@ class Desk:
 
     def drafter_weights(self, now: float) -> DeviceWeights | None:
         """The drafter's weights per device; None where they cannot be computed."""
-        drafter, facts = self.checkpoints.get(Artifact.DRAFTER), self.view.fresh_facts(now)
-        if drafter is None:
+        facts, algorithm = self.view.fresh_facts(now), self.view.algorithm(now)
+        holder = self.checkpoints.get(Artifact.DRAFTER)
+        if self.loaded.budget.drafter.path is None and facts.drafter_path in (None, facts.target_path):
+            target = self.checkpoints.get(Artifact.TARGET)
+            holder = target if target is not None and _holds_drafter(target, algorithm) else None
+        if holder is None:
             return None
-        ranks = facts.tensor_parallel or self.loaded.budget.parallelism.tensor
-        return weights_per_device(drafter, self.view.algorithm(now), ranks, WeightRole.DRAFTER)
+        return self.weights(holder, WeightRole.DRAFTER, now)
+
+    def weights(self, checkpoint: Checkpoint, role: WeightRole, now: float) -> DeviceWeights | None:
+        """A model's weights per device as the engine spreads them; None where they cannot be computed."""
+        facts, budget = self.view.fresh_facts(now), self.loaded.budget
+        return weights_per_device(
+            checkpoint,
+            self.view.algorithm(now),
+            facts.tensor_parallel or budget.parallelism.tensor,
+            role,
+            attention_data_parallel=attention_groups(facts, budget),
+        )
 
     def suspects(self, figures: KvFigures, now: float) -> dict[Suspect, str]:
         """Likely causes of a low or strange acceptance length, each with its sentence."""
@@ -252,3 +271,9 @@ class Desk:
     def checkpoint_sources(self) -> tuple[Source, ...]:
         """The checkpoints that are configured."""
         return tuple(source for source in CHECKPOINT_SOURCES if source in self.health)
+
+
+def _holds_drafter(target: Checkpoint, algorithm: DraftAlgorithm | None) -> bool:
+    """True where the target's files hold the prediction layers that draft for it; the engine says EAGLE for them."""
+    stored = any(group.part is TensorPart.MTP for group in target.tensor_groups or ())
+    return stored and algorithm in (DraftAlgorithm.MTP, DraftAlgorithm.EAGLE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 
@@ -9,6 +10,8 @@ from specbudget.catalog.series import GENERATED_TOKENS, KV_RETRACTIONS, SOURCE_E
 from specbudget.catalog.sets import ErrorReason, Source
 from specbudget.domain.acceptance import is_possible
 from specbudget.domain.observation import EngineReading
+from specbudget.domain.stages import StageArtifact
+from specbudget.domain.start_phases import StartPhases
 from specbudget.errors import SourceError
 from specbudget.serve.desk import Desk
 from specbudget.sources.http import EngineHttp
@@ -24,6 +27,8 @@ SERVER_INFO_TIMEOUT = 30.0
 WHOLE_ENGINE = ""
 """In place of a rank: a counter of the tokenizer process, which has none."""
 
+log = logging.getLogger(__name__)
+
 
 class EngineLoops:
     """The three endpoints; none of them makes the engine generate. `clock` tells seconds since the epoch."""
@@ -31,6 +36,7 @@ class EngineLoops:
     def __init__(self, desk: Desk, http: EngineHttp, *, clock: Callable[[], float] = time.time) -> None:
         self._desk, self._http, self._clock = desk, http, clock
         self._reader = MetricsReader()
+        self._phases: StartPhases | None = None
 
     async def read_metrics(self) -> None:
         """/metrics: gauges by rank, batch reports where no server log is given, the engine's counters."""
@@ -42,6 +48,7 @@ class EngineLoops:
             raise
         now, desk = self._clock(), self._desk
         reading = self._reader.read(body, at=now)
+        self._note_up(now)
         ledger = desk.ledger
         ledger.add(SOURCE_ERRORS, (Source.METRICS, ErrorReason.NOT_FINITE), reading.not_finite)
         ledger.add(SOURCE_ERRORS, (Source.METRICS, ErrorReason.OUT_OF_BOUNDS), reading.out_of_bounds)
@@ -52,10 +59,36 @@ class EngineLoops:
         ledger.begin(KV_RETRACTIONS, list(reading.ranks))
         self._read_lengths(reading, now)
         desk.view.watch(now)
-        self._read_counters(reading)
-        desk.starts.see_phases(read_phases(body))
-        if Source.SERVER_LOG not in desk.health:
-            desk.starts.see_engine(answers=True, epoch=now)
+        self._read_counters(reading, now)
+        phases = read_phases(body)
+        self._tell_phases(phases)
+        desk.starts.see_phases(phases)
+
+    def _tell_phases(self, phases: StartPhases | None) -> None:
+        """Says what the engine measured of its start, with what no phase explains; a hot reload is none of it."""
+        if phases is None or phases == self._phases:
+            return
+        self._phases = phases
+        measured = {
+            "ready": phases.engine,
+            "load": phases.load,
+            "kv_alloc": phases.kv_alloc,
+            "graph_capture": phases.captured(StageArtifact.BOTH),
+            "rest": phases.rest,
+            "latest_hot_reload": phases.hot_reload,
+        }
+        told = " ".join(f"{name}={seconds:g}" for name, seconds in measured.items() if seconds is not None)
+        log.info("measured by the engine itself, in seconds: %s", told)
+
+    def _note_up(self, now: float) -> None:
+        """The engine answers: where no log tells of its starts, its coming up begins a life."""
+        starts = self._desk.starts
+        if Source.SERVER_LOG in self._desk.health:
+            return
+        before = starts.attempts
+        starts.see_engine(answers=True, epoch=now)
+        if starts.attempts > before:
+            self._desk.book.suspects.begin_life()
 
     def _read_lengths(self, reading: EngineReading, now: float) -> None:
         desk = self._desk
@@ -82,7 +115,7 @@ class EngineLoops:
             if report is not None and desk.batch_source is Source.METRICS:
                 desk.book.count_batch(rank, report.length, report.steps, window=window, at=now, now=now)
 
-    def _read_counters(self, reading: EngineReading) -> None:
+    def _read_counters(self, reading: EngineReading, now: float) -> None:
         """Increases of the engine's own counters, across its restarts and ours."""
         readings: dict[tuple[str, str], float] = {}
         for rank, values in reading.ranks.items():
@@ -94,7 +127,9 @@ class EngineLoops:
                 readings[counter.name, WHOLE_ENGINE] = total
         grown = self._desk.engine_counters.advance(readings)
         for rank in reading.ranks:
-            self._desk.ledger.add(KV_RETRACTIONS, (rank,), grown.get((KV_RETRACTIONS.name, rank), 0.0))
+            retracted = grown.get((KV_RETRACTIONS.name, rank), 0.0)
+            self._desk.ledger.add(KV_RETRACTIONS, (rank,), retracted)
+            self._desk.book.suspects.count_retractions(retracted, now)
         # these do not say whose they are, so they count for an engine of one rank only
         if self._desk.request_source is Source.METRICS and len(reading.ranks) == 1:
             labels = (next(iter(reading.ranks)), self._desk.book.policy.profiles[0])

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from specbudget.budget.model import Budget
 from specbudget.catalog.sets import Role, Source
-from specbudget.domain.codesign.launch import launch_words
 from specbudget.domain.drafter import DraftAlgorithm, parse_algorithm, verify_window
+from specbudget.domain.launch_arguments import launch_words
 from specbudget.domain.observation import EngineFacts, EngineReading, RankReading
 from specbudget.domain.speculation import SpeculationReading, SpeculationState, SpeculationWatch
 from specbudget.serve.health import SourceHealth

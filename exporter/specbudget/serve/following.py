@@ -19,8 +19,9 @@ from specbudget.serve.faults import log_fault
 from specbudget.serve.ingest import RequestLoop, ServerLogLoop, TailLoop
 from specbudget.serve.poll import poll_forever
 from specbudget.sources.checkpoint import CheckpointReader, ProblemKind
-from specbudget.sources.http import EngineHttp, TlsFiles
+from specbudget.sources.http import EngineHttp
 from specbudget.sources.tail import Position
+from specbudget.sources.upstream_tls import tls_files
 
 FIRST_LOOK_SECONDS = 2.0
 """So long, at most, the tails wait for the engine's first answer, which says model and verify window."""
@@ -69,17 +70,12 @@ class Following:
         await self._http.close()
 
     def _engine_http(self) -> EngineHttp:
-        budget, beside = self._desk.loaded.budget, self._desk.loaded.path
-        tls = budget.engine.tls
+        loaded = self._desk.loaded
+        key_file = loaded.budget.engine.api_key_file
         return EngineHttp(
-            budget.engine.url,
-            api_key_file=_path(budget.engine.api_key_file, beside),
-            tls=TlsFiles(
-                ca_file=_path(tls.ca_file, beside),
-                cert_file=_path(tls.cert_file, beside),
-                key_file=_path(tls.key_file, beside),
-                insecure_skip_verify=tls.insecure_skip_verify,
-            ),
+            loaded.budget.engine.url,
+            api_key_file=None if key_file is None else resolve(key_file, loaded.path),
+            tls=tls_files(loaded.budget, loaded.path),
         )
 
     def _start(self, positions: Mapping[Source, list[Position]]) -> None:
@@ -136,6 +132,7 @@ class Following:
             checkpoint = side.checkpoint
             self._desk.checkpoints[ARTIFACT_OF[source]] = checkpoint
             self._desk.pairs.saw(ARTIFACT_OF[source], side)
+            await in_background(self._desk.pairs.compare_tokenizers)
             for problem in checkpoint.problems:
                 if str(problem) not in told:
                     log.warning("checkpoint: source=%s problem=%s", source, problem)
@@ -159,7 +156,3 @@ async def guarded(what: str, run: Callable[[], Awaitable[None]]) -> None:
         except Exception as error:
             log_fault(log, f"{what} failed, starting it again", error)
             await asyncio.sleep(1.0)
-
-
-def _path(path: str | None, beside: Path) -> Path | None:
-    return None if path is None else resolve(path, beside)

@@ -17,6 +17,7 @@ from specbudget.domain.acceptance import Ints, is_possible
 from specbudget.domain.requests import RequestBatch
 from specbudget.errors import SourceError
 from specbudget.serve.desk import Desk
+from specbudget.serve.report_silence import ReportSilence
 from specbudget.serve.start_view import ReadAt
 from specbudget.sources.sglang.request_log import RecordColumns, decode_lines, to_batch
 from specbudget.sources.sglang.server_log import BatchReport, read_log
@@ -34,6 +35,9 @@ SLICE_RECORDS = 1024
 
 MIN_CHUNK_BYTES = 64 << 10
 """No chunk is made smaller than this."""
+
+NOTABLE_SKEW_SECONDS = 5.0
+"""Two clocks that are kept in step differ by less; log times are cut to whole seconds, and read a second later."""
 
 BATCH_RECORDS = 4096
 """Records that become columns at once: more than a chunk of real ones has."""
@@ -169,11 +173,21 @@ class ServerLogLoop(TailLoop):
 
     _read_to_end_at: float | None = None
 
+    def __init__(
+        self, desk: Desk, source: Source, path: Path, kept: list[Position], publish: Callable[[], None]
+    ) -> None:
+        super().__init__(desk, source, path, kept, publish)
+        self._first_tensor_rank: dict[str, int] = {}
+        self._silence = ReportSilence()
+
     def count(self, chunk: Chunk, now: float) -> float:
         """Counts the batch reports of a chunk."""
         lines = chunk.data[: chunk.end]
         self._note_start(lines, chunk.modified, now)
         found = read_log(lines)
+        self._know_tensor_ranks(found.reports)
+        if found.reports or found.malformed:
+            self._silence.report()
         self._outcome(RecordOutcome.OK, len(found.reports))
         self._outcome(RecordOutcome.SKIPPED, found.other_lines)
         self._outcome(RecordOutcome.MALFORMED, found.malformed)
@@ -192,6 +206,19 @@ class ServerLogLoop(TailLoop):
         """Counts everything that is complete now; raises SourceError when the path cannot be read."""
         await super().read()
         self._read_to_end_at = time.monotonic()
+        self._tell_silence(time.time())
+
+    def _tell_silence(self, now: float) -> None:
+        """Says once that the engine decodes and its log does not tell of it: what is missing there is not 0."""
+        view = self.desk.view
+        passes = max((r.decode_passes for r in view.ranks(now).values() if r.decode_passes is not None), default=None)
+        silent = self._silence.look(passes, view.report_passes(now))
+        if silent is not None:
+            log.warning(
+                "no decode reports in the server log: decode_passes_since=%d: batch acceptance is unknown; "
+                "look at the engine's log level and --decode-log-interval",
+                silent,
+            )
 
     def _note_start(self, lines: bytes, modified: float, now: float) -> None:
         """Gives the start-up lines among `lines` to the start-up watch."""
@@ -200,14 +227,37 @@ class ServerLogLoop(TailLoop):
         read = ReadAt(epoch=now, monotonic=monotonic, live=live, quiet=0.0 if live else max(0.0, now - modified))
         events = read_start_lines(lines, answers=starts.wants_answers).events
         if events:
-            before = starts.attempts
+            before, skew = starts.attempts, starts.skew_seconds
             starts.see(events, read)
+            if starts.skew_seconds != skew:
+                _tell_skew(starts.skew_seconds)
             if starts.attempts > before:
+                self._tell_attempts(monotonic)
                 self.desk.book.suspects.begin_life()
+                # the new process may be laid out otherwise
+                self._first_tensor_rank.clear()
+
+    def _tell_attempts(self, monotonic: float) -> None:
+        """Says that the engine starts again although no start since has come to a generation."""
+        starts = self.desk.starts
+        if starts.attempts > 1:
+            log.warning(
+                "start-up begins again: attempts=%d without_a_generation_seconds=%.0f",
+                starts.attempts,
+                starts.trying_seconds(monotonic) or 0.0,
+            )
+
+    def _know_tensor_ranks(self, reports: list[BatchReport]) -> None:
+        """Finds each data-parallel rank's first tensor-parallel rank: with attention data parallelism it is not 0."""
+        first = self._first_tensor_rank
+        for report in reports:
+            first[report.rank] = min(report.tensor_rank, first.get(report.rank, report.tensor_rank))
 
     def _count_report(self, report: BatchReport, at: float, now: float) -> None:
+        if report.length is None or report.length < 1.0 or not report.running:
+            return
         # every tensor-parallel rank may log the same batch; the first one speaks for all
-        if report.length is None or report.length < 1.0 or report.tensor_rank != 0 or not report.running:
+        if report.tensor_rank != self._first_tensor_rank[report.rank]:
             return
         view = self.desk.view
         reading = view.ranks(now).get(report.rank)
@@ -217,3 +267,9 @@ class ServerLogLoop(TailLoop):
             return
         steps = report.running * view.report_passes(now)
         self.desk.book.count_batch(report.rank, report.length, steps, window=window, at=at, now=now)
+
+
+def _tell_skew(skew: float | None) -> None:
+    """Says how far the engine's clock is off; ages are by our own clock, so that none of them is wrong."""
+    if skew is not None and abs(skew) >= NOTABLE_SKEW_SECONDS:
+        log.warning("the engine's clock is not ours: ahead_seconds=%+.0f: keep both hosts in step", skew)

@@ -10,13 +10,14 @@ from pathlib import Path
 from specbudget.budget.lock import LoadedLock, load_lock, lock_path
 from specbudget.budget.model import Budget
 from specbudget.catalog.sets import Artifact
-from specbudget.domain.codesign import judge, pair_ratio
+from specbudget.domain.codesign import TokenComparison, judge, pair_ratio
 from specbudget.domain.finding import CheckResult, Finding, counts
 from specbudget.domain.observation import EngineFacts
 from specbudget.domain.pair_change import Fingerprints, PairChange, RecheckPlan, pair_change
 from specbudget.errors import BudgetError
 from specbudget.pair.facts import engine_setup, pair_facts
 from specbudget.pair.side import Side
+from specbudget.pair.tokens import TokenizerWatch
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +61,8 @@ class PairWatch:
     budget_file: Path
     sides: dict[Artifact, Side] = field(default_factory=dict)
     _first: dict[Artifact, Fingerprints] = field(default_factory=dict)
+    _tokenizers: TokenizerWatch = field(default_factory=TokenizerWatch)
+    _tokens: TokenComparison | None = None
     _lock: LoadedLock | None = None
     _lock_problems: tuple[str, ...] = ()
     _judged: tuple[object, ...] = ()
@@ -71,6 +74,12 @@ class PairWatch:
         self.sides[artifact] = side
         if side.fingerprints.whole is not None:
             self._first.setdefault(artifact, side.fingerprints)
+
+    def compare_tokenizers(self) -> None:
+        """Compares the tokenizers of both sides where one of them changed; large files, so not on the event loop."""
+        target, drafter = self.sides.get(Artifact.TARGET), self.sides.get(Artifact.DRAFTER)
+        if target is not None and drafter is not None:
+            self._tokens = self._tokenizers.compare(target, drafter)
 
     def read_lock(self) -> None:
         """Reads the lock again when its content changed; a bad one leaves the old one in force."""
@@ -94,7 +103,7 @@ class PairWatch:
 
     def verdict(self, facts: EngineFacts) -> PairVerdict | None:
         """The verdict with what the engine says of itself now; None where there is no second model."""
-        inputs = (self.sides.get(Artifact.TARGET), self.sides.get(Artifact.DRAFTER), facts, self._lock)
+        inputs = (self.sides.get(Artifact.TARGET), self.sides.get(Artifact.DRAFTER), facts, self._lock, self._tokens)
         if len(self._judged) != len(inputs) or any(a is not b for a, b in zip(self._judged, inputs, strict=True)):
             self._judged, self._verdict = inputs, self._judge(facts)
         return self._verdict
@@ -108,7 +117,7 @@ class PairWatch:
             change = self._change(target, drafter)
             return PairVerdict(findings=(), change=change, due={}, complete=False)
         engine = engine_setup(self.budget, facts, facts.flags)
-        pair = pair_facts(target, drafter, engine=engine, budgeted=self.budget.drafter.algorithm)
+        pair = pair_facts(target, drafter, engine=engine, budgeted=self.budget.drafter.algorithm, tokens=self._tokens)
         if pair is None:
             return None
         change = self._change(target, drafter)

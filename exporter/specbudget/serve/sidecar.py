@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import os
 import signal
@@ -20,10 +21,15 @@ from specbudget.errors import BudgetError
 from specbudget.serve.collect import collect
 from specbudget.serve.desk import Desk
 from specbudget.serve.following import Following, guarded
-from specbudget.serve.publish import Publisher
+from specbudget.serve.listener import listen
+from specbudget.serve.protection import Protection
+from specbudget.serve.publish import PUBLISH_SECONDS, Publisher
+from specbudget.serve.status import status_json
 from specbudget.serve.store import Store
-from specbudget.serve.web import listen, make_app
+from specbudget.serve.web import make_app
+from specbudget.serve.web_config import LoadedWebConfig
 from specbudget.sources.tail import Position
+from specbudget.sources.upstream_tls import check_tls_files
 
 RELOAD_SECONDS = 5.0
 """Between two looks at the budget file's content."""
@@ -34,14 +40,18 @@ log = logging.getLogger(__name__)
 
 
 class Sidecar:
-    """One engine's sidecar. `serve` runs until cancelled or told by SIGTERM or SIGINT."""
+    """One engine's sidecar, open to all without `web`. `serve` runs until cancelled or told by SIGTERM or SIGINT."""
 
-    def __init__(self, loaded: LoadedBudget, state: Path | None) -> None:
+    def __init__(self, loaded: LoadedBudget, state: Path | None, web: LoadedWebConfig | None = None) -> None:
         self.desk = Desk(loaded, time.time())
+        self._protection = Protection(web, self._web_config_noted) if web is not None else None
+        self._context = web.context if web is not None else None
         self._store = Store(state) if state is not None else None
         self._positions: dict[Source, list[Position]] = {}
         self._following: Following | None = None
         self._ending: set[asyncio.Task[None]] = set()
+        self._status_at: float | None = None
+        self._status_body = b""
         self.publisher = Publisher(
             settle=lambda _: self.desk.count_starts(),
             collect=lambda now: collect(self.desk, now),
@@ -58,15 +68,26 @@ class Sidecar:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
         loop.add_signal_handler(signal.SIGHUP, self.reload)
-        app = make_app(publisher=self.publisher, service=lambda: self.desk.loaded.budget.service, reload=self.reload)
+        protection = self._protection
+        app = make_app(
+            publisher=self.publisher,
+            service=lambda: self.desk.loaded.budget.service,
+            status=self._status,
+            reload=self.reload,
+            guard=protection.guard if protection is not None else None,
+        )
         self.publisher.publish(time.time())
-        runner, taken = await listen(app, host, port)
+        listener, taken = await listen(app, host, port, self._context)
         started(taken)
         self._follow()
         background = [
             loop.create_task(guarded("publishing", self.publisher.run)),
             loop.create_task(guarded("watching the budget file", self._watch_budget)),
         ]
+        if protection is not None:
+            protection.listener = listener
+            watch = functools.partial(protection.watch, RELOAD_SECONDS)
+            background.append(loop.create_task(guarded("watching the web configuration", watch)))
         try:
             await stop.wait()
         finally:
@@ -76,14 +97,27 @@ class Sidecar:
                 task.cancel()
             await asyncio.gather(*background, return_exceptions=True)
             self.publisher.publish(time.time(), last=True)
-            await runner.cleanup()
+            await listener.cleanup()
             if self._store is not None:
                 self._store.close()
 
+    def _status(self) -> bytes:
+        """The status, made anew at most once a second however many ask."""
+        now = time.monotonic()
+        if self._status_at is None or now - self._status_at >= PUBLISH_SECONDS:
+            self._status_at, self._status_body = now, status_json(self.desk, time.time())
+        return self._status_body
+
     def reload(self) -> list[str]:
-        """Reads the budget file again; a bad one leaves the old in force. Returns its problems."""
+        """Reads budget file and web configuration again; a bad one leaves the old in force. Returns their problems."""
+        web_problems = self._protection.reload() if self._protection is not None else []
+        return [*self._reload_budget(), *web_problems]
+
+    def _reload_budget(self) -> list[str]:
         try:
             loaded = load_budget(self.desk.loaded.path)
+            if loaded.budget.engine.tls != self.desk.loaded.budget.engine.tls:
+                check_tls_files(loaded.budget, loaded.path)
         except BudgetError as error:
             for problem in error.problems:
                 log.error("budget not loaded, the old one stays in force: %s", problem)
@@ -114,7 +148,11 @@ class Sidecar:
             if digest != seen:
                 seen = digest
                 if digest != self.desk.loaded.digest or not self.desk.reload_ok:
-                    self.reload()
+                    self._reload_budget()
+
+    def _web_config_noted(self, ok: bool) -> None:
+        self.desk.web_config_ok = ok
+        self.publisher.ask()
 
     def _follow(self) -> None:
         """Follows the sources of the budget in force, from where they were left."""

@@ -233,14 +233,10 @@ class StartWatch:
 
     def _observed(self) -> StartUp:
         """A start without a log: the engine's own phases, counted back from when it was seen to come up."""
-        phases = self._phases or StartPhases()
-        start = start_of_phases(phases)
-        if self._up_epoch is None or phases.engine is None:
-            return start
-        after = self._answer.after_ready
-        cold_start = None if after is None else phases.engine + after
-        return replace(
-            start, basis=StartBasis.OBSERVED, ready=True, ready_seconds=phases.engine, cold_start_seconds=cold_start
+        return start_of_phases(
+            self._phases or StartPhases(),
+            came_up=self._up_epoch is not None,
+            generation_after=self._answer.after_ready,
         )
 
     def _lead(self, first_at: float) -> float | None:

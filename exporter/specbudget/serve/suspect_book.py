@@ -36,16 +36,21 @@ log = logging.getLogger(__name__)
 
 
 class SuspectBook:
-    """Sums of steps, accepted drafts and requests by group and by profile, over slots of a minute."""
+    """Sums of steps, accepted drafts and requests by group and by profile, over slots of a minute.
+
+    Where no request log is read (`by_request` False) batch reports give the sums, without groups and profiles.
+    """
 
     def __init__(self, profiles: tuple[str, ...]) -> None:
         self._profiles = profiles
         columns = _FIELDS * (len(_GROUPS) + len(profiles))
         self._sums = SlotRing(60.0, 361, columns)
         self._lengths = SlotRing(60.0, 31, LENGTH_BINS)
+        self._retracted = SlotRing(60.0, 31, 1)
         self._told: frozenset[Suspect] = frozenset()
         self.reports: deque[float] = deque(maxlen=REPORTS_KEPT)
         self.saw_start = False
+        self.by_request = True
         self._begin_life()
 
     def begin_life(self) -> None:
@@ -76,6 +81,25 @@ class SuspectBook:
         if self._baseline[2] < BASELINE_REQUESTS:
             self._baseline += total
             self._baseline_lengths += bins.sum(axis=0)
+        self._note_best(now)
+
+    def count_report(self, length: float, steps: float, *, at: float, now: float) -> None:
+        """Counts a batch report of `steps` verify steps."""
+        self.reports.append(length)
+        if self.by_request:
+            return
+        row = np.zeros(len(self._life))
+        row[:_FIELDS] = steps, steps * (length - 1.0), 1.0
+        self._sums.add(np.array([at]), row[None, :], now)
+        self._life += row
+        self._note_best(now)
+
+    def count_retractions(self, count: float, now: float) -> None:
+        """Counts requests that lost their KV."""
+        if count > 0:
+            self._retracted.add(np.array([now]), np.array([[count]]), now)
+
+    def _note_best(self, now: float) -> None:
         minute = _tally(self._sums.total(60.0, now), 0)
         if minute.length is not None and minute.steps >= MIN_STEPS:
             self._best = minute.length if self._best is None else max(self._best, minute.length)
@@ -101,6 +125,7 @@ class SuspectBook:
                 "profiles": self._by_profile(recent),
                 "earlier_profiles": self._by_profile(self._baseline) if has_baseline else {},
                 "lengths": self._lengths.total(RECENT_SECONDS, now).tolist(),
+                "retractions": float(self._retracted.total(RECENT_SECONDS, now)[0]),
                 "earlier_lengths": self._baseline_lengths.tolist() if has_baseline else (),
                 **{
                     name: _tally(groups, place)

@@ -8,16 +8,30 @@ from html import escape
 from aiohttp import web
 
 from specbudget.serve.publish import OPENMETRICS, TEXT, Publisher
+from specbudget.serve.web_guard import Guard
 
 LANDING = """<!doctype html><html lang="en"><meta charset="utf-8"><title>specbudget</title>
 <h1>specbudget: {service}</h1>
-<ul><li><a href="metrics">Metrics</a></li><li><a href="-/healthy">Healthy</a></li>
-<li><a href="-/ready">Ready</a></li></ul></html>
+<ul><li><a href="metrics">Metrics</a></li><li><a href="api/v1/status">Status</a></li>
+<li><a href="-/healthy">Healthy</a></li><li><a href="-/ready">Ready</a></li></ul></html>
 """
 
 
-def make_app(*, publisher: Publisher, service: Callable[[], str], reload: Callable[[], list[str]]) -> web.Application:
-    """The routes. `reload` reads the budget file again and returns its problems, none when it is in force."""
+def make_app(
+    *,
+    publisher: Publisher,
+    service: Callable[[], str],
+    status: Callable[[], bytes],
+    reload: Callable[[], list[str]],
+    guard: Guard | None = None,
+) -> web.Application:
+    """The routes.
+
+    `status` makes the JSON of the present state from memory. `reload` reads the files again and returns their
+    problems, none when they are in force.
+
+    `guard` stands before every route, those that do not exist included.
+    """
 
     async def metrics(request: web.Request) -> web.Response:
         page = publisher.page
@@ -32,6 +46,11 @@ def make_app(*, publisher: Publisher, service: Callable[[], str], reload: Callab
             headers={"Content-Security-Policy": "default-src 'none'", "X-Content-Type-Options": "nosniff"},
         )
 
+    async def api_status(_: web.Request) -> web.Response:
+        return web.Response(
+            body=status(), content_type="application/json", headers={"X-Content-Type-Options": "nosniff"}
+        )
+
     async def healthy(_: web.Request) -> web.Response:
         return web.Response(text="healthy\n")
 
@@ -43,30 +62,20 @@ def make_app(*, publisher: Publisher, service: Callable[[], str], reload: Callab
     async def do_reload(_: web.Request) -> web.Response:
         problems = reload()
         if problems:
-            return web.Response(status=400, text="\n".join([*problems, "the budget in force is kept", ""]))
+            return web.Response(status=400, text="\n".join([*problems, "what was in force is kept", ""]))
         return web.Response(text="reloaded\n")
 
-    app = web.Application(client_max_size=1 << 20)
+    app = web.Application(client_max_size=1 << 20, middlewares=() if guard is None else (guard.middleware,))
+    if guard is not None:
+        app.on_response_prepare.append(guard.add_headers)
     app.add_routes(
         [
             web.get("/", landing),
             web.get("/metrics", metrics),
+            web.get("/api/v1/status", api_status),
             web.get("/-/healthy", healthy),
             web.get("/-/ready", ready),
             web.post("/-/reload", do_reload),
         ]
     )
     return app
-
-
-async def listen(app: web.Application, host: str, port: int) -> tuple[web.AppRunner, int]:
-    """Starts serving; returns the runner and the port that was really taken. Raises OSError."""
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
-    await runner.setup()
-    site = web.TCPSite(runner, host, port)
-    try:
-        await site.start()
-    except OSError:
-        await runner.cleanup()
-        raise
-    return runner, int(runner.addresses[0][1])

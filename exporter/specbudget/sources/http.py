@@ -9,26 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
 
 from specbudget.catalog.sets import ErrorReason
 from specbudget.errors import SourceError
+from specbudget.sources.engine_tls import EngineTls, EngineTlsError, TlsFiles
 
 MAX_BODY_BYTES = 64 << 20
 MAX_KEY_BYTES = 16 << 10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TlsFiles:
-    """Paths for TLS towards the engine; all None means the system's own trust."""
-
-    ca_file: Path | None = None
-    cert_file: Path | None = None
-    key_file: Path | None = None
-    insecure_skip_verify: bool = False
 
 
 class EngineHttp:
@@ -37,7 +27,7 @@ class EngineHttp:
     def __init__(self, url: str, *, api_key_file: Path | None = None, tls: TlsFiles | None = None) -> None:
         self._url = url
         self._api_key_file = api_key_file
-        self._tls = tls or TlsFiles()
+        self._tls = EngineTls(tls or TlsFiles())
         self._session: aiohttp.ClientSession | None = None
 
     async def get(self, path: str, *, within: float, key_required: bool) -> bytes:
@@ -54,10 +44,12 @@ class EngineHttp:
             key = None
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
+        tls = self._ssl()
         try:
             async with self._client().get(
                 self._url + path,
                 headers=headers,
+                ssl=tls,
                 timeout=aiohttp.ClientTimeout(total=within),
                 allow_redirects=False,
             ) as response:
@@ -81,7 +73,7 @@ class EngineHttp:
     def _client(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=4, ssl=self._ssl()),
+                connector=aiohttp.TCPConnector(limit=4),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
                 auto_decompress=True,
@@ -89,19 +81,10 @@ class EngineHttp:
         return self._session
 
     def _ssl(self) -> ssl.SSLContext | bool:
-        tls = self._tls
-        if tls == TlsFiles():
-            return True
         try:
-            context = ssl.create_default_context(cafile=str(tls.ca_file) if tls.ca_file else None)
-            if tls.cert_file is not None and tls.key_file is not None:
-                context.load_cert_chain(tls.cert_file, tls.key_file)
-        except (OSError, ssl.SSLError) as error:
-            raise SourceError(ErrorReason.SECRET, f"engine.tls: {_plain(error)}") from error
-        if tls.insecure_skip_verify:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        return context
+            return self._tls.context()
+        except EngineTlsError as error:
+            raise SourceError(ErrorReason.SECRET, f"{error.key}: {error}") from None
 
     def _key(self) -> str | None:
         """The key in its file now, line ends stripped; None without a file."""

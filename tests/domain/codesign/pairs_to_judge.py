@@ -13,6 +13,9 @@ from specbudget.domain.codesign import (
     PairFacts,
     TapStatement,
     TargetFacts,
+    TokenComparison,
+    TokenizerState,
+    VocabularyMap,
     judge,
 )
 from specbudget.domain.drafter import DraftAlgorithm
@@ -30,6 +33,9 @@ TARGET = TargetFacts(
     vocab=151936,
     positions=40960,
     linear_layers=0,
+    nextn_layers=0,
+    dtype="bfloat16",
+    kv_scales=False,
 )
 DRAFTER = DrafterFacts(
     architecture="DSparkDraftModel",
@@ -52,8 +58,13 @@ DRAFTER = DrafterFacts(
     fc=(4096, 5 * 4096),
     own_embedding=True,
     own_head=True,
+    vocabulary_bytes=2 * 151936 * 4096 * 2,
     markov_shape=(151936, 256),
+    dtype="bfloat16",
+    kv_scales=False,
+    windowed_layers=0,
 )
+SAME_TOKENS = TokenComparison(state=TokenizerState.SAME_FILE)
 ENGINE = EngineSetup(
     kind="sglang",
     version="0.5.23",
@@ -61,9 +72,11 @@ ENGINE = EngineSetup(
     num_draft_tokens=8,
     tensor_parallel=4,
     pipeline_parallel=1,
+    data_parallel=1,
+    kv_dtype="auto",
     flags=DEFAULTS,
 )
-DSPARK = PairFacts(algorithm=DraftAlgorithm.DSPARK, target=TARGET, drafter=DRAFTER, engine=ENGINE)
+DSPARK = PairFacts(algorithm=DraftAlgorithm.DSPARK, target=TARGET, drafter=DRAFTER, engine=ENGINE, tokens=SAME_TOKENS)
 
 DFLASH = PairFacts(
     algorithm=DraftAlgorithm.DFLASH,
@@ -78,6 +91,7 @@ DFLASH = PairFacts(
         markov_shape=None,
     ),
     engine=replace(ENGINE, algorithm=DraftAlgorithm.DFLASH, num_draft_tokens=16),
+    tokens=SAME_TOKENS,
 )
 
 EAGLE3 = PairFacts(
@@ -101,9 +115,32 @@ EAGLE3 = PairFacts(
         own_embedding=True,
         own_head=True,
         vocabulary_map_rows=32000,
+        vocabulary_map=VocabularyMap(
+            rows=32000, least=0, most=151640, distinct=32000, flags=151936, flagged=32000, agrees=True
+        ),
+        dtype="bfloat16",
+        kv_scales=False,
+        windowed_layers=0,
     ),
     engine=replace(ENGINE, algorithm=DraftAlgorithm.EAGLE3, num_draft_tokens=4, num_steps=3, topk=1),
+    tokens=SAME_TOKENS,
 )
+
+VLLM = replace(
+    EAGLE3,
+    drafter=replace(EAGLE3.drafter, taps=(TapStatement(key=EAGLE3_KEY, ids=(2, 18, 33)),)),
+    engine=EngineSetup(
+        kind="vllm",
+        version="0.32.0",
+        algorithm=DraftAlgorithm.EAGLE3,
+        num_draft_tokens=4,
+        draft_tensor_parallel=4,
+        tensor_parallel=4,
+        pipeline_parallel=1,
+        kv_dtype="auto",
+    ),
+)
+"""An EAGLE-3 head on vLLM, which takes its taps as inputs of layers."""
 
 
 def target(pair: PairFacts, **changes: Any) -> PairFacts:
@@ -124,6 +161,16 @@ def engine(pair: PairFacts, **changes: Any) -> PairFacts:
 def flags(pair: PairFacts, **changes: Any) -> PairFacts:
     """The pair with other launch arguments."""
     return engine(pair, flags=EngineFlags(**changes).filled_from(pair.engine.flags))
+
+
+def environment(pair: PairFacts, **variables: str) -> PairFacts:
+    """The pair on an engine with these environment variables."""
+    return engine(pair, environment=variables)
+
+
+def tokens(pair: PairFacts, **comparison: Any) -> PairFacts:
+    """The pair with tokenizers of which something else was found."""
+    return replace(pair, tokens=TokenComparison(**{"state": TokenizerState.COMPARED, **comparison}))
 
 
 def taps(pair: PairFacts, *ids: int, key: str | None = None) -> PairFacts:

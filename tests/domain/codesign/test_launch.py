@@ -20,6 +20,7 @@ def test_flags_are_read_in_both_forms(args: str | list[str]) -> None:
     assert read_launch_args(args) == EngineFlags(
         tp_size=4,
         speculative_algorithm="DSPARK",
+        speculative_draft_model_path="inclusionAI/Ling-3.0-flash-dspark",
         enable_linear_replayssm_spec=True,
         linear_replayssm_cache_len=32,
     )

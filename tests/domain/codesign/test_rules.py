@@ -6,12 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from domain.codesign.cases_of_content import CONTENT_CASES
+from domain.codesign.cases_of_engines import ENGINE_CASES
 from domain.codesign.pairs_to_judge import (
     DFLASH,
     DSPARK,
     EAGLE3,
     EAGLE3_KEY,
     NESTED,
+    VLLM,
     drafter,
     engine,
     finding,
@@ -162,7 +165,7 @@ CASES: list[tuple[str, PairFacts, str, CheckResult, str]] = [
     ("the same on a prefill server", engine(DSPARK, pipeline_parallel=2, prefill_only=True), "parallelism", PASS, ""),
     ("heads that do not divide", engine(DSPARK, tensor_parallel=3), "parallelism", FAIL, "32 attention heads"),
     ("DFlash with attention-DP on the older release", engine(DFLASH, attention_dp=True, version="0.5.18"),
-     "parallelism", FAIL, "0.5.18"),
+     "attention_dp", FAIL, "0.5.18"),
     ("random weights", flags(DSPARK, speculative_draft_load_format="dummy"), "drafter_weights", FAIL, "dummy"),
     ("no recorded base model", drafter(DSPARK, target_name=None), "trained_for", UNKNOWN, "compatible shapes"),
     ("another base model", drafter(DSPARK, target_name="Qwen/Qwen3-14B"), "trained_for", WARN, "Qwen3-14B"),
@@ -202,8 +205,11 @@ CASES: list[tuple[str, PairFacts, str, CheckResult, str]] = [
 ]  # fmt: skip
 
 
+ALL_CASES = [*CASES, *CONTENT_CASES, *ENGINE_CASES]
+
+
 @pytest.mark.parametrize(
-    ("pair", "what", "result", "words"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+    ("pair", "what", "result", "words"), [case[1:] for case in ALL_CASES], ids=[case[0] for case in ALL_CASES]
 )
 def test_each_rule_tells_fit_from_misfit(pair: PairFacts, what: str, result: CheckResult, words: str) -> None:
     """The finding has the result, and its message the number or key that a person needs."""
@@ -211,7 +217,7 @@ def test_each_rule_tells_fit_from_misfit(pair: PairFacts, what: str, result: Che
     assert (found.result, words in found.message) == (result, True), found.message
 
 
-@pytest.mark.parametrize("pair", [DSPARK, DFLASH, EAGLE3], ids=["dspark", "dflash", "eagle3"])
+@pytest.mark.parametrize("pair", [DSPARK, DFLASH, EAGLE3, VLLM], ids=["dspark", "dflash", "eagle3", "vllm"])
 def test_a_pair_that_fits_passes_every_rule(pair: PairFacts) -> None:
     """Nothing is warned of where nothing is wrong."""
     assert {f.id: f.message for f in judge(pair) if f.result is not PASS} == {}
@@ -219,8 +225,8 @@ def test_a_pair_that_fits_passes_every_rule(pair: PairFacts) -> None:
 
 def test_every_rule_has_a_passing_and_a_complaining_pair() -> None:
     """A rule without a pair that breaks it could be a rule that does nothing."""
-    passing = {f.check for pair in (DSPARK, DFLASH, EAGLE3, LING) for f in judge(pair) if f.result is PASS}
-    complaining = {what for _, _, what, result, _ in CASES if result in (WARN, FAIL)}
+    passing = {f.check for pair in (DSPARK, DFLASH, EAGLE3, LING, VLLM) for f in judge(pair) if f.result is PASS}
+    complaining = {what for _, _, what, result, _ in ALL_CASES if result in (WARN, FAIL)}
     assert passing == complaining == {rule.what for rule in RULES}
 
 

@@ -12,7 +12,19 @@ import pytest
 
 Tensors = Mapping[str, tuple[str, tuple[int, ...]]]
 
-_BITS = {"F4": 4, "BF16": 16, "F16": 16, "F32": 32, "F8_E4M3": 8, "U8": 8, "I32": 32, "I64": 64, "BOOL": 8}
+_BITS = {
+    "F4": 4,
+    "BF16": 16,
+    "F16": 16,
+    "F32": 32,
+    "F8_E4M3": 8,
+    "F8_E8M0": 8,
+    "U8": 8,
+    "I8": 8,
+    "I32": 32,
+    "I64": 64,
+    "BOOL": 8,
+}
 
 
 def _write(path: Path, tensors: Tensors, *, metadata: Mapping[str, str] | None = None) -> Path:
@@ -39,13 +51,13 @@ def write_safetensors() -> Callable[..., Path]:
 def write_sharded() -> Callable[..., None]:
     """Write an index and its shards: write(folder, [tensors of shard 1, tensors of shard 2, ...])."""
 
-    def write(folder: Path, shards: list[Tensors]) -> None:
+    def write(folder: Path, shards: list[Tensors], *, total_size: int = 1) -> None:
         weight_map = {}
         for number, tensors in enumerate(shards, start=1):
             name = f"model-{number:05d}-of-{len(shards):05d}.safetensors"
             _write(folder / name, tensors, metadata={"format": "pt"})
             weight_map |= dict.fromkeys(tensors, name)
-        index = {"metadata": {"total_size": 1}, "weight_map": weight_map}
+        index = {"metadata": {"total_size": total_size}, "weight_map": weight_map}
         (folder / "model.safetensors.index.json").write_text(json.dumps(index))
 
     return write

@@ -253,7 +253,7 @@ def test_many_broken_shards_do_not_flood(tmp_path: Path, write_sharded: Sharder)
     (tmp_path / "config.json").write_text(CONFIG)
     write_sharded(tmp_path, [{f"t{number}.weight": ("BF16", (8,))} for number in range(100)])
     for path in tmp_path.glob("*.safetensors"):
-        path.unlink()
+        path.write_bytes(b"")
     problems = read_checkpoint(tmp_path).problems
     assert len(problems) == 21
     assert "80 more" in problems[-1].message

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specbudget.domain.drafter import DraftAlgorithm
+from specbudget.pair.side import read_side
 from specbudget.sources.checkpoint import Checkpoint, Role, loaded_weights, read_checkpoint, weights_per_device
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=8)
@@ -58,8 +59,13 @@ def check(checkpoint: Checkpoint) -> None:
     """What must hold whatever the files said."""
     for problem in checkpoint.problems:
         assert str(problem).isprintable()
+        assert problem.message.isprintable()
         assert len(problem.message) < 1000
     assert len(checkpoint.problems) <= 21
+    # What is not known has a reason, and whoever reads on finds everything else in order.
+    assert checkpoint.problems or checkpoint.facts is not None
+    assert checkpoint.problems or checkpoint.parameters is not None or checkpoint.shards == 0
+    assert read_side(checkpoint).checkpoint is checkpoint
     assert checkpoint.parameters is None or checkpoint.parameters >= 0
     if checkpoint.geometry is not None:
         assert len(checkpoint.geometry.layers) <= 20_000
@@ -112,3 +118,38 @@ def test_any_json_as_an_index(index: Any) -> None:
         checkpoint = read_checkpoint(path)
         check(checkpoint)
         assert checkpoint.parameters is None
+
+
+KEYS = NAMES | st.sampled_from(["__metadata__", "a", "model.layers.1.mlp.experts.0.w1.weight"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.tuples(KEYS, st.integers(0, 40), st.integers(0, 40)), max_size=8),
+    st.sampled_from(["", " ", "\n"]),
+    st.integers(0, 60),
+)
+def test_headers_of_any_ranges(tensors: list[tuple[str, int, int]], space: str, data: int) -> None:
+    """Names may come twice, ranges may overlap, leave holes or end outside: sound is what covers each byte once."""
+    entries = [
+        f'{json.dumps(name)}:{space}{{"dtype":"U8","shape":[{max(0, end - begin)}],"data_offsets":[{begin},{end}]}}'
+        for name, begin, end in tensors
+    ]
+    text = ("{" + f",{space}".join(entries) + "}").encode()
+    with folder(model__safetensors=len(text).to_bytes(8, "little") + text + b"\0" * data) as path:
+        checkpoint = read_checkpoint(path)
+        check(checkpoint)
+        ranges = sorted((begin, end) for name, begin, end in tensors if name != "__metadata__")
+        edges = [0, *(edge for pair in ranges for edge in pair), data]
+        whole = all(end == begin for end, begin in zip(edges[::2], edges[1::2], strict=True))
+        ordered = all(begin <= end for begin, end in ranges)
+        assert (checkpoint.parameters is not None) == (whole and ordered)
+        assert checkpoint.parameters in (None, data)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode()))
+def test_any_tokenizer(content: bytes) -> None:
+    """Only its bytes are looked at here."""
+    with folder(config__json=b"{}", tokenizer__json=content) as path:
+        check(read_checkpoint(path))

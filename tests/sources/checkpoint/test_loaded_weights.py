@@ -314,10 +314,81 @@ def test_nothing_is_said_of_a_drafter_without_algorithm_or_weights(ling: Checkpo
     assert loaded_weights(read_checkpoint(bare), DraftAlgorithm.DSPARK, role=Role.DRAFTER) is None
 
 
+BUNDLED = {"dspark_block_size": 7, "dspark_markov_rank": 16}
+OWN = 2 * 1024 * 64 + 64 * 64 + 32 * 64 + 128 * 64 + 8 * 64
+"""What the target of `target` loads itself."""
+
+
+def test_a_block_drafter_under_the_targets_mtp_names(tmp_path: Path, write_safetensors: Writer) -> None:
+    """DeepSeek V4's way: the drafter loads what stands under `mtp.`, neither its copies nor anything of the target."""
+    checkpoint = target(
+        tmp_path,
+        write_safetensors,
+        {
+            "mtp.0.attn.wq_b.weight": ("BF16", (64, 64)),
+            "mtp.0.main_proj.weight": ("BF16", (64, 192)),
+            "mtp.2.markov_head.embed.weight": ("BF16", (1024, 16)),
+            "mtp.2.markov_head.head.weight": ("BF16", (1024, 16)),
+            "mtp.0.embed.weight": ("BF16", (1024, 64)),
+            "mtp.2.head.weight": ("BF16", (1024, 64)),
+        },
+        num_nextn_predict_layers=0,
+        **BUNDLED,
+    )
+    drafter = loaded_weights(checkpoint, DraftAlgorithm.DSPARK, role=Role.DRAFTER)
+    extra_layer = 64 * 128
+    assert drafter is not None
+    assert drafter.charged_parameters == drafter.resident_parameters
+    assert drafter.resident_parameters == 64 * 64 + 64 * 192 + 2 * 1024 * 16 + extra_layer
+    own = loaded_weights(checkpoint, None, role=Role.TARGET)
+    assert own is not None
+    assert own.resident_parameters == OWN
+
+
+def test_a_block_drafter_under_a_name_of_its_own(tmp_path: Path, write_safetensors: Writer) -> None:
+    """MiniMax M3's way: `dspark.` stands beside the MTP layers, and each algorithm loads its own part only."""
+    checkpoint = target(
+        tmp_path,
+        write_safetensors,
+        {
+            "model.dspark.layers.0.self_attn.q_proj.weight": ("BF16", (64, 64)),
+            "model.dspark.fc.weight": ("BF16", (64, 192)),
+        },
+    )
+    expected = {DraftAlgorithm.DSPARK: 64 * 64 + 64 * 192, DraftAlgorithm.MTP: 64 * 128}
+    for algorithm, count in expected.items():
+        drafter = loaded_weights(checkpoint, algorithm, role=Role.DRAFTER)
+        assert drafter is not None
+        assert drafter.resident_parameters == count
+    own = loaded_weights(checkpoint, None, role=Role.TARGET)
+    assert own is not None
+    assert own.resident_parameters == OWN
+    device = weights_per_device(checkpoint, DraftAlgorithm.DSPARK, 4, Role.DRAFTER)
+    assert device is not None
+    assert device.resident_bytes == 2 * (64 * 64 // 4 + 64 * 192)
+
+
 def test_a_bundled_block_drafter_is_not_taken_for_the_whole_target(tmp_path: Path, write_safetensors: Writer) -> None:
-    """With dspark_* keys on the target's own config its tensors are both models', so nothing is said."""
-    checkpoint = target(tmp_path, write_safetensors, {}, dspark_block_size=7)
-    assert loaded_weights(checkpoint, DraftAlgorithm.DSPARK, role=Role.DRAFTER) is None
+    """With dspark_* keys on a config whose tensors no name tells apart, nothing is said of the drafter."""
+    (tmp_path / "config.json").write_text(json.dumps({"num_hidden_layers": 1, "hidden_size": 64, **BUNDLED}))
+    write_safetensors(tmp_path / "model.safetensors", {"model.layers.0.self_attn.q_proj.weight": ("BF16", (64, 64))})
+    assert loaded_weights(read_checkpoint(tmp_path), DraftAlgorithm.DSPARK, role=Role.DRAFTER) is None
+
+
+def test_a_nemotron_drafter_keeps_its_embedding(tmp_path: Path, write_safetensors: Writer) -> None:
+    """The one family of block drafters that loads its own embedding is known by four marks together."""
+    config = {
+        "architectures": ["DFlashDraftModel"],
+        "has_embed_tokens": True,
+        "quantization_config": {"quant_algo": "W4A16_NVFP4"},
+    }
+    shapes = {"layers.0.self_attn.q_proj.weight": ("BF16", (64, 64)), "embed_tokens.weight": ("BF16", (1000, 64))}
+    write_safetensors(tmp_path / "model.safetensors", shapes)
+    for extra, count in (({}, 64 * 64 + 1000 * 64), ({"has_lm_head": True}, 64 * 64)):
+        (tmp_path / "config.json").write_text(json.dumps(config | extra))
+        loaded = loaded_weights(read_checkpoint(tmp_path), DraftAlgorithm.DFLASH, role=Role.DRAFTER)
+        assert loaded is not None
+        assert loaded.resident_parameters == count
 
 
 def test_float32_weights_are_served_in_sixteen_bit(tmp_path: Path, write_safetensors: Writer) -> None:

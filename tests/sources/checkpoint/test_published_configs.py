@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from specbudget.domain.drafter import DraftAlgorithm
+from specbudget.domain.drafter_parameters import drafter_parameters
 from specbudget.domain.kv_geometry import AttentionLayer, LatentLayer, RecurrentLayer, bytes_per_token
-from specbudget.sources.checkpoint import Checkpoint, ProblemKind, read_checkpoint
+from specbudget.sources.checkpoint import Checkpoint, ProblemKind, block_drafter_shape, read_checkpoint
 
 CONFIGS = Path(__file__).parents[2] / "fixtures" / "configs"
 TABLE = list(csv.DictReader((CONFIGS / "drafters_table.csv").read_text().splitlines()))
@@ -130,3 +132,32 @@ def test_facts_say_where_they_stood(tmp_path: Path) -> None:
     assert facts.where("markov_rank") == "dflash_config.markov_rank"
     assert facts.where("mask_token_id") == "dflash_config.mask_token_id"
     assert facts.where("quantization_method") is None
+
+
+PARAMETERS = [
+    ("drafters/inclusionAI_Ling-3.0-flash-dspark.RECONSTRUCTED.json", 1_363_707_905, 2),
+    ("drafters/inclusionAI_Ling-3.0-flash-dspark.RECONSTRUCTED.json", 961_316_865, 1),
+    ("drafters/RadixArk_Kimi-K3-DSpark.CONTRACT.json", 2_249_289_601, 0),
+    ("drafters/RedHatAI_GLM-5.2-speculator.dspark.TESTFIXTURE.json", 3_807_067_009, 2),
+    ("drafters/RedHatAI_GLM-5.3-speculator.dspark.json", 3_152_730_753, 2),
+]
+
+
+@pytest.mark.parametrize(("name", "count", "matrices"), PARAMETERS)
+def test_a_config_alone_gives_the_published_number_of_parameters(
+    name: str, count: int, matrices: int, tmp_path: Path
+) -> None:
+    """To the unit, with as many matrices of the vocabulary as the published checkpoint holds."""
+    shape = block_drafter_shape(read_config(name, tmp_path), DraftAlgorithm.DSPARK)
+    assert shape is not None
+    assert drafter_parameters(shape, vocabulary_matrices=matrices) == count
+
+
+def test_a_config_of_another_kind_gives_no_number(tmp_path: Path) -> None:
+    """EAGLE-3 is no block drafter, Domino has modules of its own, and a target is no drafter."""
+    for name, algorithm in (
+        ("specforge/qwen3-8b-eagle3.json", DraftAlgorithm.EAGLE3),
+        ("specforge/qwen3-8b-domino.json", DraftAlgorithm.DFLASH),
+        ("targets/Qwen_Qwen3-4B.json", DraftAlgorithm.DSPARK),
+    ):
+        assert block_drafter_shape(read_config(name, tmp_path), algorithm) is None

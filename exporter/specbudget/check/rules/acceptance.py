@@ -14,6 +14,8 @@ from specbudget.domain.finding import CheckResult, Exactness, Outcome, RuleText,
 MARGIN = 1.1
 """A reference that exceeds what is asked by less than this leaves no room for a day that differs from the bench."""
 
+_ROUNDING = 1e-9
+
 
 def _line(plan: Plan) -> AcceptanceLine | None:
     return plan.budget.budget.acceptance
@@ -113,6 +115,7 @@ def _against_reference(plan: Plan, line: AcceptanceLine, name: str, target: floa
             limit=target,
             low=low,
             high=high,
+            floor=True,
             exactness=Exactness.FROM_LOG,
             arithmetic=arithmetic,
         )
@@ -124,6 +127,7 @@ def _against_reference(plan: Plan, line: AcceptanceLine, name: str, target: floa
             limit=target,
             low=low,
             high=high,
+            floor=True,
             exactness=Exactness.FROM_LOG,
             arithmetic=arithmetic,
         )
@@ -133,6 +137,7 @@ def _against_reference(plan: Plan, line: AcceptanceLine, name: str, target: floa
         limit=target,
         low=low,
         high=high,
+        floor=True,
         exactness=Exactness.FROM_LOG,
         arithmetic=arithmetic,
     )
@@ -160,7 +165,7 @@ def _no_margin(plan: Plan) -> Outcome | None:
     for name, target in _targets(line).items():
         measured = plan.reference.of(name)
         reached = None if measured is None else measured.reached_by(line.objective)
-        if reached is not None and target <= reached[0] < MARGIN * target:
+        if reached is not None and target <= reached[0] < MARGIN * target - _ROUNDING:
             tight.append((reached[0] / target, name, reached[0], target))
     if not tight:
         return passes(f"the reference leaves more than {MARGIN - 1:.0%} of margin, or tells no quantile")
@@ -216,6 +221,7 @@ def _break_even(plan: Plan) -> Outcome | None:
         round(length, 4),
         result=result,
         limit=round(needed, 4),
+        floor=True,
         exactness=Exactness.FROM_LOG,
         arithmetic=arithmetic,
     )

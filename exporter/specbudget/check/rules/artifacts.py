@@ -9,9 +9,11 @@ from specbudget.catalog.lines import ARTIFACTS
 from specbudget.check.plan import Plan
 from specbudget.check.rules.limits import against
 from specbudget.check.rules.rule import GateRule, told
-from specbudget.domain.finding import Outcome, RuleText, fails, passes, unknown, warns
+from specbudget.domain.drafter_parameters import drafter_parameters
+from specbudget.domain.finding import Exactness, Outcome, RuleText, fails, passes, unknown, warns
 from specbudget.pair.side import Side
-from specbudget.sources.checkpoint import Checkpoint, ProblemKind, StoredWeights
+from specbudget.sources.checkpoint import Checkpoint, ProblemKind
+from specbudget.sources.checkpoint.config_parameters import block_drafter_shape
 from specbudget.words import size
 
 _BROKEN = frozenset(ProblemKind) - {ProblemKind.INCOMPLETE, ProblemKind.UNSUPPORTED}
@@ -35,30 +37,20 @@ def _complete(plan: Plan, artifact: str) -> Outcome | None:
     if broken:
         told_ones = "; ".join(str(problem) for problem in broken[:_MOST_TOLD])
         more = f"; and {len(broken) - _MOST_TOLD} more" if len(broken) > _MOST_TOLD else ""
-        return fails(f"{told_ones}{more}{_present(plan, artifact)}")
+        return fails(f"{told_ones}{more}{_present(checkpoint)}")
     if checkpoint.problems:
         return warns("; ".join(str(problem) for problem in checkpoint.problems[:_MOST_TOLD]))
     if checkpoint.disk_bytes is None:
         return unknown(f"{checkpoint.path} holds a config and no weights: their size is not known", required=False)
-    stored = plan.stored.get(artifact)
-    copies = "" if stored is None or not stored.ignored else f"; {_ignored(stored)}"
-    return passes(f"every file that {checkpoint.path} names is there and whole{copies}")
+    return passes(f"every file that {checkpoint.path} names is there and whole")
 
 
-def _ignored(stored: StoredWeights) -> str:
-    """Copies in the folder that are not loaded and do not count."""
-    shown = ", ".join(stored.ignored[:_MOST_TOLD])
-    more = f" and {len(stored.ignored) - _MOST_TOLD} more" if len(stored.ignored) > _MOST_TOLD else ""
-    return f"{len(stored.ignored)} more weight files are not loaded and not counted: {shown}{more}"
-
-
-def _present(plan: Plan, artifact: str) -> str:
+def _present(checkpoint: Checkpoint) -> str:
     """How much of a checkpoint that is not whole is there."""
-    stored = plan.stored.get(artifact)
-    share = None if stored is None else stored.present_share
-    if stored is None or share is None or share >= 1.0:
+    here, declared = checkpoint.present_bytes, checkpoint.declared_bytes
+    if here is None or not declared or here >= declared:
         return ""
-    return f"; {stored.tensor_bytes:,} of {stored.declared_bytes:,} B of tensors are here ({share:.1%})"
+    return f"; {here:,} of {declared:,} B of tensors are here ({here / declared:.1%})"
 
 
 def _parameters(plan: Plan, artifact: str) -> Outcome | None:
@@ -71,8 +63,41 @@ def _parameters(plan: Plan, artifact: str) -> Outcome | None:
         return unknown(f"{artifact}.path is not in the budget", required=False)
     checkpoint = side.checkpoint
     if checkpoint.parameters is None:
-        return unknown(f"the tensors of {checkpoint.path} are not known", required=False)
+        stated = _from_config(plan, checkpoint) if artifact == "drafter" else None
+        return stated or unknown(f"the tensors of {checkpoint.path} are not known", required=False)
     return told(_parameter_words(plan, artifact, checkpoint), checkpoint.parameters)
+
+
+def _from_config(plan: Plan, checkpoint: Checkpoint) -> Outcome | None:
+    """A block drafter's parameters without its weights: exact but for embedding and head, which it may hold or not."""
+    shape = block_drafter_shape(checkpoint, plan.algorithm)
+    loaded = None if shape is None else drafter_parameters(shape)
+    if shape is None or loaded is None:
+        return None
+    most = loaded + 2 * shape.vocabulary_matrix
+    return told(
+        f"{loaded:,} are loaded, by its config; on disk up to {most:,} with an embedding and a head of its own",
+        loaded,
+        low=loaded,
+        high=most,
+        exactness=Exactness.ESTIMATE,
+    )
+
+
+def _not_loaded(plan: Plan, artifact: str) -> Outcome | None:
+    """Weights in the folder that no engine loads: they cost storage, and in an image its size."""
+    side = _side(plan, artifact)
+    if side is None or not side.checkpoint.not_loaded_count:
+        return None
+    checkpoint = side.checkpoint
+    named = [f"{f.name} ({f.why.words})" for f in checkpoint.not_loaded[:_MOST_TOLD]]
+    more = checkpoint.not_loaded_count - len(named)
+    files = ", ".join(named) + (f", and {more} more" if more > 0 else "")
+    words = f"{size(checkpoint.not_loaded_bytes)} lie beside the weights and are not loaded: {files}"
+    line = plan.budget.budget.artifacts
+    if line is not None and line.image is not None:
+        return warns(f"{words}; leave them out of the image", value=checkpoint.not_loaded_bytes)
+    return told(words, checkpoint.not_loaded_bytes)
 
 
 def _bundled_parameters(plan: Plan) -> Outcome:
@@ -85,7 +110,11 @@ def _bundled_parameters(plan: Plan) -> Outcome:
 def _parameter_words(plan: Plan, artifact: str, checkpoint: Checkpoint) -> str:
     words = f"{checkpoint.parameters:,} on disk"
     if checkpoint.packed:
-        words += " as stored: several quantised ones in each, so the logical count is larger"
+        logical = checkpoint.logical_parameters
+        words += " as stored, several quantised ones in each"
+        words += "" if logical is None else f": {logical:,} parameters"
+    if checkpoint.storage:
+        words += f" ({checkpoint.storage})"
     loaded = plan.drafter_loaded_weights if artifact == "drafter" else None
     if loaded is not None and loaded.resident_parameters != checkpoint.parameters:
         words += f", {loaded.resident_parameters:,} stay loaded"
@@ -114,9 +143,7 @@ def _bytes(plan: Plan, budget: str) -> Outcome | None:
         return None if limit is None else unknown(f"{what} an unknown size: a checkpoint is incomplete")
     if limit is None:
         shown = budget == "target" or (budget == "drafter" and plan.drafter is not None)
-        if not shown:
-            return None
-        return told(f"{what} {size(spent)} on disk", spent, arithmetic=_size_steps(plan, budget))
+        return told(f"{what} {size(spent)} on disk", spent, arithmetic=_size_steps(plan, budget)) if shown else None
     return against(
         what,
         value=spent,
@@ -129,17 +156,14 @@ def _bytes(plan: Plan, budget: str) -> Outcome | None:
 
 
 def _size_steps(plan: Plan, budget: str) -> tuple[str, ...]:
-    """Where the bytes lie: whole files, of which the tensors, and what does not count."""
+    """Where the bytes lie: whole files, and the tensors in them."""
     steps = []
     for artifact in (budget,) if budget in ("target", "drafter") else ("target", "drafter"):
-        side, stored = _side(plan, artifact), plan.stored.get(artifact)
-        if side is None:
-            continue
-        groups = side.checkpoint.tensor_groups
-        tensors = "" if groups is None else f", of which tensors {sum(group.bytes for group in groups):,} B"
-        steps.append(f"{artifact}, files with their headers: {side.checkpoint.disk_bytes:,} B{tensors}")
-        if stored is not None and stored.ignored:
-            steps.append(f"{artifact}: {_ignored(stored)}")
+        side = _side(plan, artifact)
+        if side is not None:
+            tensors = side.checkpoint.tensor_bytes
+            inside = "" if tensors is None else f", of which tensors {tensors:,} B"
+            steps.append(f"{artifact}, files with their headers: {side.checkpoint.disk_bytes:,} B{inside}")
     return tuple(steps)
 
 
@@ -199,6 +223,16 @@ RULES = (
             unit="bytes",
         )
         for budget in ARTIFACTS.budgets
+    ),
+    *(
+        _rule(
+            f"{artifact}_not_loaded_bytes",
+            f"What else lies in the {artifact}'s folder?",
+            partial(_not_loaded, artifact=artifact),
+            "SGLang 0.5.23 model_loader/loader.py: the index's files alone, else model.safetensors",
+            unit="bytes",
+        )
+        for artifact in ("target", "drafter")
     ),
     _rule(
         "drafter_resident_bytes",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from specbudget.check.plan import Plan
-from specbudget.check.rules.kv_common import (
+from specbudget.check.rules.kv_line import (
     GEOMETRY,
     NO_DRAFTER,
     kv_rule,

@@ -6,9 +6,6 @@ neither may still run through the Transformers fallback, so its absence proves n
 
 from __future__ import annotations
 
-FIRST_READ = (0, 5, 18)
-LAST_READ = (0, 5, 23)
-
 _IN_BOTH = """
 AfmoeForCausalLM ApertusForCausalLM ArceeForCausalLM BaichuanForCausalLM BailingMoEForCausalLM
 BailingMoeForCausalLM BailingMoeForCausalLMNextN BailingMoeV2ForCausalLM BailingMoeV2_5ForCausalLM

@@ -71,7 +71,9 @@ def _quantization(facts: PairFacts) -> Outcome:
             value=method,
         )
     asked = flags.speculative_draft_model_quantization
-    inherited = flags.quantization if asked is None else None
+    # vLLM gives a drafter no quantisation but its own
+    inherits = asked is None and facts.engine.kind in (None, "sglang")
+    inherited = flags.quantization if inherits else None
     if method is None and inherited not in (None, "", "unquant"):
         return warns(
             f"--quantization {inherited} holds for the drafter too, whose weights are not quantised; "
@@ -86,6 +88,7 @@ RULES = (
         what="positions",
         asks="Does the drafter know as many positions as are served?",
         check=_positions,
+        evidence="both `max_position_embeddings`; `--context-length`",
         required=False,
         unit="tokens",
         source="max_position_embeddings of both configs; SGLang does not compare them",
@@ -94,12 +97,14 @@ RULES = (
         what="rotary",
         asks="Do the drafter's rotary fields fit its own layers?",
         check=_rotary,
+        evidence="`rope_parameters`, `rope_scaling`, `partial_rotary_factor`, `rope_theta` of both",
         source="NVIDIA-NeMo/Automodel issue 3605: drafter configs that inherit the target's fields",
     ),
     Rule(
         what="quantization",
         asks="Are the drafter's weights stored as its config says?",
         check=_quantization,
+        evidence="the drafter's `quantization_config`; the dtypes of its tensors; `--quantization`",
         required=False,
         source="SGLang 0.5.23 --speculative-draft-model-quantization: inherits --quantization when not given",
     ),

@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
-from specbudget.domain.codesign.architectures import (
-    FIRST_READ,
-    IN_BOTH,
-    KIMI_DELTA_ATTENTION,
-    LAST_READ,
-    ONLY_IN_LAST,
-)
-from specbudget.domain.codesign.facts import PairFacts
-from specbudget.domain.codesign.rule import BLOCK, Rule
+from specbudget.domain.codesign.architectures import IN_BOTH, KIMI_DELTA_ATTENTION, ONLY_IN_LAST
+from specbudget.domain.codesign.facts import FIRST_READ, LAST_READ, PairFacts
+from specbudget.domain.codesign.rule import EAGLE_WORDS, SGLANG, Rule
 from specbudget.domain.drafter import DraftAlgorithm, block_draft_tokens
 from specbudget.domain.finding import Outcome, fails, passes, unknown, warns
 
-_SAME_FOR_ENGINE = frozenset({DraftAlgorithm.EAGLE, DraftAlgorithm.MTP})
-"""SGLang says EAGLE for both."""
+_GEMMA_ASSISTANTS = frozenset({"Gemma4AssistantForCausalLM", "Gemma4UnifiedAssistantForCausalLM"})
 
 
 def _version_text(release: tuple[int, ...]) -> str:
     return ".".join(map(str, release))
 
 
+def _alike(one: DraftAlgorithm | None, other: DraftAlgorithm | None) -> bool:
+    """Whether two words mean the same: SGLang says EAGLE for MTP."""
+    return one is other or {one, other} <= EAGLE_WORDS
+
+
 def _algorithm(facts: PairFacts) -> Outcome:
-    running, stated = facts.engine.algorithm, facts.drafter.stated_algorithm
+    running, stated = facts.engine.algorithm or facts.budgeted, facts.drafter.stated_algorithm
     if facts.algorithm is None:
         return unknown("no algorithm is known: set --speculative-algorithm or drafter.algorithm in the budget")
-    if running is None or stated is None or running is stated or {running, stated} <= _SAME_FOR_ENGINE:
+    if None not in (running, facts.budgeted) and not _alike(running, facts.budgeted):
+        return warns(
+            f"the engine runs {running} and drafter.algorithm in the budget is {facts.budgeted}; correct one of them",
+            value=running,
+            limit=facts.budgeted,
+        )
+    if facts.drafter.architecture in _GEMMA_ASSISTANTS and running is DraftAlgorithm.EAGLE3:
+        return fails(f"{facts.drafter.architecture} runs as NEXTN or EAGLE only: SGLang refuses EAGLE3", value=running)
+    if running is None or stated is None or _alike(running, stated):
         return passes(f"{facts.algorithm}", value=facts.algorithm)
+    if DraftAlgorithm.EAGLE3 in (running, stated) and not facts.engine.running and not facts.drafter.bundled:
+        return fails(
+            f"the engine is to run {running} and the drafter's config is of {stated}: an EAGLE-3 head reads several "
+            "layers of the target and no other class does, so that the shapes do not meet; "
+            f"start with --speculative-algorithm {stated.upper()} or give a {running} drafter",
+            value=running,
+            limit=stated,
+        )
     return warns(
         f"the engine runs {running} and the drafter's config is of {stated}; "
         f"start with --speculative-algorithm {stated.upper()} or give a {running} drafter",
@@ -120,29 +134,6 @@ def _staging(facts: PairFacts) -> Outcome:
     return passes(f"{facts.engine.planned_staging or mode or 'serial'}")
 
 
-def _parallel(facts: PairFacts) -> Outcome:
-    engine, heads = facts.engine, facts.drafter.heads
-    pipeline, tensor = engine.pipeline_parallel, engine.tensor_parallel
-    if pipeline is not None and pipeline > 1 and facts.algorithm in BLOCK:
-        allowed = facts.algorithm is DraftAlgorithm.DSPARK and engine.prefill_only
-        if not allowed:
-            return fails(
-                f"{facts.algorithm} with a pipeline of {pipeline} stages: SGLang refuses it; set --pp 1",
-                value=pipeline,
-                limit=1,
-            )
-    if engine.attention_dp and facts.algorithm is DraftAlgorithm.DFLASH and engine.release == FIRST_READ:
-        return fails("DFLASH with attention data parallelism is refused by SGLang 0.5.18; upgrade to 0.5.23")
-    if heads is not None and tensor is not None and not engine.attention_dp and heads % tensor:
-        return fails(
-            f"{heads} attention heads of the drafter cannot be divided over {tensor} ranks: the engine aborts; "
-            "choose a divisor of the heads as --tp",
-            value=heads,
-            limit=tensor,
-        )
-    return passes("" if tensor is None else f"{tensor} ranks")
-
-
 def _weights_loaded(facts: PairFacts) -> Outcome:
     flags = facts.engine.flags
     form = flags.speculative_draft_load_format or flags.load_format
@@ -177,47 +168,51 @@ RULES = (
         what="algorithm",
         asks="Do engine and drafter mean the same algorithm?",
         check=_algorithm,
+        evidence=(
+            "`--speculative-algorithm`, `drafter.algorithm`; `architectures`, `markov_rank`, `speculators_model_type`"
+        ),
         source="SGLang 0.5.23 speculative/spec_info.py; the drafter's config.json",
     ),
     Rule(
         what="architecture",
         asks="Does this release of the engine have both classes?",
         check=_architecture,
+        evidence="`architectures` of both; the engine's release",
         required=False,
+        engines=SGLANG,
         source="EntryClass of sglang/srt/models/ in 0.5.18 and 0.5.23",
     ),
     Rule(
         what="replay_ring",
         asks="Does the ring of the linear layers hold two verify windows?",
         check=_replay,
+        evidence="the target's layers; `--enable-linear-replayssm-spec`, `--linear-replayssm-cache-len`; draft tokens",
         reads=("target.linear_layers",),
         required=False,
         unit="steps",
+        engines=SGLANG,
         source="SGLang 0.5.23 mem_cache/memory_pool.py (KDA ring), arg_groups/attention_hook.py",
     ),
     Rule(
         what="staging_mode",
         asks="Is the planned staging possible with two models?",
         check=_staging,
+        evidence="`--startup-weight-load-mode`; `staging.mode` of the budget",
+        engines=SGLANG,
         source="SGLang 0.5.18 and 0.5.23 model_runner_components/startup_weight_load.py",
-    ),
-    Rule(
-        what="parallelism",
-        asks="Can the drafter be spread over these ranks?",
-        check=_parallel,
-        unit="heads",
-        source="SGLang 0.5.23 arg_groups/speculative_hook.py; models/dflash.py asserts heads % tp == 0",
     ),
     Rule(
         what="drafter_weights",
         asks="Are the drafter's real weights loaded?",
         check=_weights_loaded,
+        evidence="`--speculative-draft-load-format`, `--load-format`",
         source="SGLang 0.5.23 --speculative-draft-load-format",
     ),
     Rule(
         what="trained_for",
         asks="Was the drafter trained for this target?",
         check=_trained_for,
+        evidence="`speculators_config.verifier.name_or_path`; the target's folder. `_name_or_path` proves nothing",
         required=False,
         source="speculators_config.verifier.name_or_path; most drafters record nothing",
     ),

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any
 
+from specbudget.domain.codesign.content import TokenComparison, VocabularyMap
 from specbudget.domain.codesign.launch import EngineFlags
 from specbudget.domain.drafter import DraftAlgorithm
+
+FIRST_READ = (0, 5, 18)
+LAST_READ = (0, 5, 23)
+"""The releases of SGLang whose sources the rules were read from."""
+
+_EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
 def _fact(words: str) -> Any:
@@ -34,7 +43,11 @@ class TapStatement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetFacts:
-    """The target. `layers` counts a looped model's layers once per loop, as taps do."""
+    """The target. `layers` counts a looped model's layers once per loop, as taps do.
+
+    `nextn_layers` are prediction layers in its own checkpoint. `kv_scales` says whether the checkpoint has scales
+    for a quantised KV, `kv_quantization` the KV dtype that its quantisation asks for.
+    """
 
     name: str | None = None
     architecture: str | None = _fact("architectures in the target's config.json")
@@ -45,6 +58,10 @@ class TargetFacts:
     positions: int | None = _fact("max_position_embeddings in the target's config.json")
     rope: Rope | None = None
     quantization: str | None = None
+    nextn_layers: int | None = None
+    dtype: str | None = None
+    kv_quantization: str | None = None
+    kv_scales: bool | None = None
     linear_layers: int | None = _fact("the target's layer kinds in its config.json")
 
 
@@ -54,7 +71,10 @@ class DrafterFacts:
 
     `taps` are all statements of tapped layers in its config. `fc` is the shape of the fused projection as (out, in).
     `dtypes` are the safetensors names of its body's matrices. `weights_known` says whether tensors were read, so
-    that an absent one is known to be absent. `bundled`: the drafter is part of the target's checkpoint.
+    that an absent one is known to be absent. `bundled`: the drafter is part of the target's checkpoint, whose config
+    then describes a block drafter (`bundled_block`) or whose folder holds one (`bundled_folder`).
+    `sample_from_anchor`: whether the first slot of the block is a draft, None where the config does not say.
+    `vocabulary_bytes` are those of its embedding and head as stored; `windowed_layers` attend to a window only.
     """
 
     architecture: str | None = _fact("architectures in the drafter's config.json")
@@ -65,6 +85,7 @@ class DrafterFacts:
     tap_count: int | None = None
     num_target_layers: int | None = None
     block_size: int | None = None
+    sample_from_anchor: bool | None = None
     layers: int | None = _fact("num_hidden_layers in the drafter's config.json")
     hidden: int | None = _fact("hidden_size in the drafter's config.json")
     target_hidden: int | None = None
@@ -79,13 +100,23 @@ class DrafterFacts:
     quantization: str | None = None
     target_name: str | None = None
     bundled: bool = False
+    bundled_block: bool = False
+    bundled_folder: bool = False
+    tied: bool | None = None
     weights_known: bool = False
     dtypes: frozenset[str] | None = _fact("the drafter's tensor headers")
     fc: tuple[int, int] | None = _fact("fc.weight in the drafter's tensors")
     own_embedding: bool | None = _fact("the drafter's tensor headers")
     own_head: bool | None = None
+    own_confidence: bool | None = None
     vocabulary_map_rows: int | None = None
+    vocabulary_map: VocabularyMap | None = None
+    vocabulary_bytes: int | None = None
     markov_shape: tuple[int, ...] | None = None
+    dtype: str | None = None
+    kv_quantization: str | None = None
+    kv_scales: bool | None = None
+    windowed_layers: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +124,9 @@ class EngineSetup:
     """The engine, as it runs or as it will be started; the running engine's word comes first.
 
     `running`: it answered, so what it refuses at start did not happen. `num_draft_tokens` is as SGLang reports it,
-    the anchor included. `staging` is serial, prefetch or overlap.
+    the anchor included. `planned_staging` is serial, prefetch or overlap. `draft_tensor_parallel` is what vLLM was
+    asked for. `environment` is what the budget says of the engine's. `kv_dtype` and `draft_kv_dtype` are arguments,
+    such as auto or fp8_e4m3.
     """
 
     kind: str | None = None
@@ -107,9 +140,14 @@ class EngineSetup:
     draft_window: int | None = None
     tensor_parallel: int | None = None
     pipeline_parallel: int | None = None
+    data_parallel: int | None = None
+    draft_tensor_parallel: int | None = None
     attention_dp: bool | None = None
     prefill_only: bool = False
     planned_staging: str | None = None
+    kv_dtype: str | None = None
+    draft_kv_dtype: str | None = None
+    environment: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     flags: EngineFlags = field(default_factory=EngineFlags)
 
     @property
@@ -124,12 +162,17 @@ class EngineSetup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairFacts:
-    """A target, its drafter and the engine. `algorithm` is the one in force, whoever said so."""
+    """A target, its drafter and the engine. `algorithm` is the one in force, whoever said so.
+
+    `budgeted` is the budget's word. `tokens` is the comparison of their tokenizers; None: nobody compared them.
+    """
 
     algorithm: DraftAlgorithm | None
     target: TargetFacts
     drafter: DrafterFacts
     engine: EngineSetup
+    budgeted: DraftAlgorithm | None = None
+    tokens: TokenComparison | None = None
 
 
 _PARTS: dict[str, Any] = {"target": TargetFacts, "drafter": DrafterFacts, "engine": EngineSetup}

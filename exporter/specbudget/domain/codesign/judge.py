@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from specbudget.domain.codesign import block_rules, context_rules, engine_rules, shape_rules, tap_rules
+from specbudget.domain.codesign import (
+    block_rules,
+    chain_rules,
+    context_rules,
+    engine_rules,
+    flag_rules,
+    kv_rules,
+    parallel_rules,
+    shape_rules,
+    tap_rules,
+    tap_width_rules,
+    token_rules,
+)
 from specbudget.domain.codesign.facts import PairFacts, missing
 from specbudget.domain.codesign.rule import Rule
 from specbudget.domain.drafter import DraftAlgorithm
@@ -13,10 +25,16 @@ from specbudget.domain.finding import CheckResult, Finding, Outcome, overall, un
 RULES: tuple[Rule, ...] = (
     *(rule for rule in engine_rules.RULES if rule.what == "algorithm"),
     *tap_rules.RULES,
+    *tap_width_rules.RULES,
     *shape_rules.RULES,
+    *token_rules.RULES,
     *block_rules.RULES,
+    *chain_rules.RULES,
     *context_rules.RULES,
+    *kv_rules.RULES,
     *(rule for rule in engine_rules.RULES if rule.what != "algorithm"),
+    *parallel_rules.RULES,
+    *flag_rules.RULES,
 )
 """In the order in which people read them."""
 

@@ -16,17 +16,20 @@ LINE = "codesign"
 class Rule:
     """One rule, declared once.
 
-    `asks` is its question in a few words. `reads` are dotted names of facts it cannot do without: where one of them
-    is None the finding is unknown and `check` is not called. Without `algorithms` it holds for all of them.
-    `source` says where the rule comes from.
+    `asks` is its question in a few words, `evidence` what it looks at, for people. `reads` are dotted names of facts
+    it cannot do without: where one of them is None the finding is unknown and `check` is not called. Without
+    `algorithms` it holds for all of them, without `engines` for every kind of engine; an engine of unknown kind is
+    taken for any. `source` says where the rule comes from.
     """
 
     what: str
     asks: str
     check: Callable[[PairFacts], Outcome]
+    evidence: str
     source: str
     reads: tuple[str, ...] = ()
     algorithms: frozenset[DraftAlgorithm] | None = None
+    engines: frozenset[str] | None = None
     required: bool = True
     unit: str = ""
 
@@ -41,10 +44,21 @@ class Rule:
         return RuleText(id=self.id, asks=self.asks, source=self.source, unit=self.unit, required=self.required)
 
     def applies(self, facts: PairFacts) -> bool:
-        """Whether the rule says anything of a drafter of this algorithm."""
+        """Whether the rule says anything of a drafter of this algorithm on this kind of engine."""
+        if self.engines is not None and facts.engine.kind is not None and facts.engine.kind not in self.engines:
+            return False
         return self.algorithms is None or facts.algorithm in self.algorithms
 
+
+SGLANG = frozenset({"sglang"})
+VLLM = frozenset({"vllm"})
 
 BLOCK = frozenset({DraftAlgorithm.DSPARK, DraftAlgorithm.DFLASH})
 TAPPED = BLOCK | {DraftAlgorithm.EAGLE3}
 """Drafters that read the target's hidden states at chosen layers."""
+
+CHAIN = frozenset(
+    {DraftAlgorithm.EAGLE, DraftAlgorithm.EAGLE3, DraftAlgorithm.MTP, DraftAlgorithm.STANDALONE},
+)
+EAGLE_WORDS = frozenset({DraftAlgorithm.EAGLE, DraftAlgorithm.MTP})
+"""Algorithms that SGLang calls EAGLE."""

@@ -1,4 +1,4 @@
-"""Widths and vocabularies: what the two models hand each other must have the same shape."""
+"""Widths and ownership: which features the two models hand each other, and whose embedding and head are used."""
 
 from __future__ import annotations
 
@@ -6,13 +6,6 @@ from specbudget.domain.codesign.facts import PairFacts
 from specbudget.domain.codesign.rule import BLOCK, Rule
 from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.finding import Outcome, fails, passes, unknown, warns
-
-_PADDING = 64
-_LARGEST_PADDING = 512
-
-
-def _padded(rows: int) -> int:
-    return -(-rows // _PADDING) * _PADDING
 
 
 def _hidden(facts: PairFacts) -> Outcome:
@@ -67,84 +60,73 @@ def _narrower_head(facts: PairFacts, drafter: int, target: int) -> Outcome:
     return passes(f"{drafter} wide with its own embedding, reading features of {target}{head}", value=drafter)
 
 
-def _vocabulary(facts: PairFacts) -> Outcome:
-    drafter, target = facts.drafter.vocab, facts.target.vocab
-    if target is None:
-        return unknown("the target's vocabulary is not known")
-    if drafter is None:
-        if facts.algorithm in BLOCK:
-            return passes("vocab_size is not recorded: a block drafter takes the target's", limit=target)
-        return unknown("vocab_size in the drafter's config.json is not known")
-    if drafter == target:
-        return passes(f"both have {target} tokens", value=drafter, limit=target)
-    difference = abs(target - drafter)
-    if difference < _LARGEST_PADDING and max(drafter, target) % _PADDING == 0:
-        return warns(
-            f"vocab_size is {drafter} and the target's is {target}: {difference} rows of padding if the tokenizers "
-            "are the same; compare tokenizer.json of both",
-            value=drafter,
-            limit=target,
-        )
-    return fails(
-        f"vocab_size is {drafter} and the target's is {target}: token ids mean different tokens; "
-        "use a drafter with the target's tokenizer",
-        value=drafter,
-        limit=target,
-    )
-
-
-def _draft_vocabulary(facts: PairFacts) -> Outcome:
+def _shared(facts: PairFacts) -> Outcome:
     drafter = facts.drafter
-    size, whole = drafter.draft_vocab, drafter.vocab or facts.target.vocab
-    if size is None or size == whole:
-        return passes("drafts come from the whole vocabulary")
-    if whole is not None and size > whole:
-        return fails(f"draft_vocab_size is {size}, more than the {whole} tokens there are", value=size, limit=whole)
+    if drafter.bundled:
+        return passes("the drafter is part of the target's checkpoint and uses its embedding and head")
     if facts.algorithm in BLOCK:
-        return fails(
-            f"draft_vocab_size is {size}: block drafters use the target's head and have no map; use the full {whole}",
-            value=size,
-            limit=whole,
-        )
-    rows = drafter.vocabulary_map_rows
-    if rows is None:
-        if drafter.weights_known:
-            return fails(
-                f"draft_vocab_size is {size} of {whole} tokens and the checkpoint has no d2t tensor that maps them; "
-                "take d2t from the training run",
-                value=size,
+        return _block_shares(facts)
+    if not drafter.weights_known:
+        return unknown("the drafter's tensors are not known", required=False)
+    if facts.algorithm is DraftAlgorithm.EAGLE3:
+        return _eagle3_shares(facts)
+    if facts.algorithm is DraftAlgorithm.STANDALONE:
+        lacking = [
+            name
+            for name, missing in (
+                ("embedding", drafter.own_embedding is False),
+                ("head", drafter.own_head is False and drafter.tied is not True),
             )
-        return unknown(f"draft_vocab_size is {size}: needs a d2t map, and the tensors are not known", required=False)
-    if rows != size:
-        return fails(f"d2t maps {rows} tokens, draft_vocab_size is {size}; they differ", value=rows, limit=size)
-    return passes(f"{size} of {whole} tokens, mapped by d2t", value=rows, limit=size)
+            if missing
+        ]
+        if lacking:
+            return fails(f"the checkpoint has no {' and no '.join(lacking)}, and a standalone drafter shares nothing")
+        return passes("its own embedding and head")
+    return passes(f"the target's embedding and head are used{_stored(drafter.vocabulary_bytes, 'freed after loading')}")
 
 
-def _mask(facts: PairFacts) -> Outcome:
-    token, vocab = facts.drafter.mask_token_id, facts.target.vocab
-    if vocab is None:
-        return unknown("the target's vocabulary is not known")
-    if token is None:
-        if facts.algorithm is DraftAlgorithm.DSPARK:
-            return fails("mask_token_id is missing: SGLang refuses a DSpark drafter without it; write the id")
-        return warns(
-            "mask_token_id is missing: the engine takes the tokenizer's mask token, or adds one; "
-            "write dflash_config.mask_token_id"
-        )
-    if token >= _padded(vocab) or (token >= vocab and facts.algorithm is DraftAlgorithm.DFLASH):
+def _block_shares(facts: PairFacts) -> Outcome:
+    drafter = facts.drafter
+    if drafter.sample_from_anchor is False and facts.algorithm is DraftAlgorithm.DSPARK and drafter.weights_known:
+        if drafter.own_embedding is False:
+            return fails(
+                "sample_from_anchor is false and the checkpoint has no embedding: SGLang 0.5.23 embeds such a block "
+                "with the drafter's own; take the complete weights"
+            )
+        return passes("its own embedding, and the target's head: sample_from_anchor is false")
+    stays = _stored(drafter.vocabulary_bytes, "never loaded")
+    return passes(f"a block drafter works on the target's embedding and head{stays}", value=drafter.vocabulary_bytes)
+
+
+def _eagle3_shares(facts: PairFacts) -> Outcome:
+    drafter, width = facts.drafter, facts.target.hidden
+    reduced = drafter.draft_vocab is not None and drafter.draft_vocab != drafter.vocab
+    narrower = drafter.hidden is not None and width is not None and drafter.hidden != width
+    if drafter.tied and reduced:
         return fails(
-            f"mask_token_id {token} lies outside the target's {vocab} tokens; use a drafter of this vocabulary",
-            value=token,
-            limit=vocab - 1,
+            f"tie_word_embeddings is true beside draft_vocab_size {drafter.draft_vocab}: the head then has a row for "
+            f"each of the {drafter.vocab} tokens, which d2t maps a second time; set tie_word_embeddings: false"
         )
-    if token >= vocab:
+    if drafter.draft_vocab is not None and drafter.own_head is False and not drafter.tied:
+        return fails(
+            f"draft_vocab_size is {drafter.draft_vocab} and the checkpoint has no lm_head: the engine leaves the head "
+            "as allocated; take the complete weights, or leave draft_vocab_size out to use the target's head"
+        )
+    if drafter.draft_vocab is not None or drafter.tied:
+        return passes("its own head, and the target's embedding" if not narrower else "its own embedding and head")
+    if narrower and facts.engine.kind == "sglang":
         return warns(
-            f"mask_token_id {token} lies among the padding rows behind the target's {vocab} tokens, "
-            "which were never trained; confirm the id",
-            value=token,
-            limit=vocab - 1,
+            f"draft_vocab_size is missing: SGLang then puts the target's embedding and head, {width} wide, into a "
+            f"drafter of {drafter.hidden}; write draft_vocab_size: {drafter.vocab}",
+            value=drafter.hidden,
+            limit=width,
         )
-    return passes(f"mask_token_id {token} is one of {vocab} tokens", value=token, limit=vocab - 1)
+    dropped = ", in the place of its own lm_head" if drafter.own_head else ""
+    return passes(f"draft_vocab_size is missing: SGLang uses the target's embedding and head{dropped}")
+
+
+def _stored(size: int | None, fate: str) -> str:
+    return "" if not size else f"; the {size} bytes of its own are {fate}"
 
 
 RULES = (
@@ -152,32 +134,18 @@ RULES = (
         what="hidden_size",
         asks="Do the hidden sizes fit, for this kind of head?",
         check=_hidden,
+        evidence="both `hidden_size`; `target_hidden_size`; whether there is an embedding among the tensors",
         reads=("target.hidden", "drafter.hidden"),
         unit="features",
         source="SGLang 0.5.23 models/llama_eagle3.py (target_hidden_size), models/dflash.py (shared embedding)",
     ),
     Rule(
-        what="vocabulary",
-        asks="Do both models count the same tokens?",
-        check=_vocabulary,
-        reads=("target.vocab",),
-        unit="tokens",
-        source="SGLang 0.5.23 checks vocabularies for some algorithms only",
-    ),
-    Rule(
-        what="draft_vocabulary",
-        asks="Is a reduced draft vocabulary mapped to the target's?",
-        check=_draft_vocabulary,
-        unit="tokens",
-        source="SGLang 0.5.23 models/llama_eagle3.py: d2t becomes the hot-token map",
-    ),
-    Rule(
-        what="mask_token",
-        asks="Is the mask token one of the target's tokens?",
-        check=_mask,
-        reads=("target.vocab", "drafter.taps"),
-        algorithms=BLOCK,
-        unit="token",
-        source="SGLang 0.5.23 dspark_config.py and dflash_worker_v2.py: ValueError outside the vocabulary",
+        what="shared_weights",
+        asks="Is there an embedding and a head for the drafter, its own or the target's?",
+        check=_shared,
+        evidence="tensors of embedding and head; `draft_vocab_size`, `tie_word_embeddings`, `sample_from_anchor`",
+        required=False,
+        unit="bytes",
+        source="SGLang 0.5.23 models/dspark.py, dflash.py (skipped names), llama_eagle3.py (load_lm_head_from_target)",
     ),
 )

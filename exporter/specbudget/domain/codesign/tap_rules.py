@@ -155,17 +155,20 @@ def _offset(facts: PairFacts) -> Outcome:
     statement, key = taps[0], taps[0].key
     inputs = states_inputs(statement, layers)
     before = list(statement.ids) if inputs else [index + 1 for index in statement.ids]
-    reading = f"{key} = {_listed(statement.ids)} means captures before layers {_listed(before)}"
+    reading = (
+        f"{key} = {_listed(statement.ids)} means outputs of layers {_listed([index - 1 for index in before])}, "
+        f"captured before layers {_listed(before)}"
+    )
     adds_one = facts.engine.kind in (None, "sglang")
     if inputs and key != _INPUTS_KEY and adds_one:
         shifted = _listed([index + 1 for index in statement.ids])
         return warns(
-            f"{reading} if it counts inputs of layers, as its first id 2 suggests; SGLang 0.5.18 and 0.5.23 add 1 and "
+            f"{reading}, if it counts inputs of layers, as its first id 2 suggests; SGLang 0.5.18 and 0.5.23 add 1 and "
             f"capture before {shifted}; if the head was trained on inputs, write {_listed([i - 1 for i in before])}"
         )
     if facts.engine.kind == "vllm" and facts.algorithm is DraftAlgorithm.EAGLE3 and not inputs:
         return warns(
-            f"{reading} if it counts outputs of layers; vLLM captures before {_listed(statement.ids)}; "
+            f"{reading}, if it counts outputs of layers; vLLM captures before {_listed(statement.ids)}; "
             f"if the head was trained on outputs, write {_listed(before)}"
         )
     return passes(reading)
@@ -194,67 +197,33 @@ def _read_by_engine(facts: PairFacts) -> Outcome:
     )
 
 
-def _width(facts: PairFacts) -> Outcome:
-    fc, hidden, count = facts.drafter.fc, facts.target.hidden, tap_count(facts)
-    if fc is None or hidden is None:
-        return unknown("the fused projection's shape is not known", required=False)
-    if count is None:
-        return unknown("the number of taps is not known, so the fused projection cannot be checked")
-    if fc[1] != count * hidden:
-        built = f"{fc[1] // hidden}" if fc[1] % hidden == 0 else f"{fc[1]} features, no multiple of {hidden}"
-        return fails(
-            f"config lists {count} taps, fc was built for {built}: fc.weight takes {fc[1]}, {count} x {hidden} is "
-            f"{count * hidden}; config and weights belong to different drafters",
-            value=fc[1],
-            limit=count * hidden,
-        )
-    if facts.drafter.hidden is not None and fc[0] != facts.drafter.hidden:
-        return fails(
-            f"fc.weight gives {fc[0]} features, hidden_size is {facts.drafter.hidden}; config and weights differ",
-            value=fc[0],
-            limit=facts.drafter.hidden,
-        )
-    return passes(f"fc.weight takes {count} x {hidden} = {fc[1]}", value=fc[1], limit=count * hidden)
-
-
-def _made_for(facts: PairFacts) -> Outcome:
-    recorded, layers = facts.drafter.num_target_layers, facts.target.layers
-    if recorded is None:
-        return passes("num_target_layers is not recorded")
-    if recorded != layers:
-        return warns(
-            f"num_target_layers is {recorded} and the target has {layers} layers: the drafter was made for another "
-            "target; engines only warn, and accept little",
-            value=recorded,
-            limit=layers,
-        )
-    return passes(f"made for a target of {recorded} layers", value=recorded, limit=layers)
-
-
-_SGLANG_TAPS = "SGLang 0.5.23 speculative/dflash_utils.py, model_runner_components/spec_aux_hidden_state.py"
+SGLANG_TAPS = "SGLang 0.5.23 speculative/dflash_utils.py, model_runner_components/spec_aux_hidden_state.py"
 
 RULES = (
     Rule(
         what="taps_present",
         asks="Does the drafter say which layers of the target it reads?",
         check=_present,
+        evidence="every `target_layer_ids`, `eagle_aux_hidden_state_layer_ids` and `aux_hidden_state_layer_ids`",
         reads=("drafter.taps",),
         algorithms=TAPPED,
-        source=f"{_SGLANG_TAPS}: a block drafter's layers are guessed, an EAGLE-3 head's have a fallback",
+        source=f"{SGLANG_TAPS}: a block drafter's layers are guessed, an EAGLE-3 head's have a fallback",
     ),
     Rule(
         what="taps_range",
         asks="Do the tapped layers exist?",
         check=_in_range,
+        evidence="the taps; the target's `num_hidden_layers`",
         reads=("drafter.taps", "target.layers"),
         algorithms=TAPPED,
         unit="layer",
-        source=f"{_SGLANG_TAPS}: nested ids are range-checked, prefixed ones are not",
+        source=f"{SGLANG_TAPS}: nested ids are range-checked, prefixed ones are not",
     ),
     Rule(
         what="taps_order",
         asks="Is each layer tapped once, in the order in which engines concatenate?",
         check=_ascending,
+        evidence="the taps",
         reads=("drafter.taps",),
         algorithms=TAPPED,
         source="SGLang 0.5.23 models/qwen3.py, models/llama.py: features are appended as the layers run",
@@ -263,6 +232,7 @@ RULES = (
         what="taps_offset",
         asks="Do config and engine count taps alike?",
         check=_offset,
+        evidence="the taps and the key they stand at; the kind of engine",
         reads=("drafter.taps", "target.layers"),
         algorithms=TAPPED,
         source="SGLang 0.5.18 and 0.5.23 set_eagle3_layers_to_capture adds 1 to stated ids, not to its fallback",
@@ -271,26 +241,9 @@ RULES = (
         what="taps_key",
         asks="Do the taps stand where the engine reads them?",
         check=_read_by_engine,
+        evidence="the key at which the taps stand; the engine's release",
         reads=("drafter.taps",),
         algorithms=TAPPED,
-        source=f"{_SGLANG_TAPS}: EAGLE-3 only eagle_config, block drafters never the speculators format's key",
-    ),
-    Rule(
-        what="taps_width",
-        asks="Was the fused projection built for that many taps of this width?",
-        check=_width,
-        reads=("target.hidden",),
-        algorithms=TAPPED,
-        unit="features",
-        source="SGLang 0.5.23 models/dflash.py: fc.weight shape mismatch at load",
-    ),
-    Rule(
-        what="num_target_layers",
-        asks="Was the drafter made for a target of this depth?",
-        check=_made_for,
-        reads=("target.layers",),
-        algorithms=TAPPED,
-        unit="layers",
-        source=f"{_SGLANG_TAPS}: a difference is a warning in the log",
+        source=f"{SGLANG_TAPS}: EAGLE-3 only eagle_config, block drafters never the speculators format's key",
     ),
 )

@@ -59,6 +59,11 @@ def token_bytes(inputs: PoolInputs) -> TokenBytes | None:
     return TokenBytes(
         target=target,
         charged=charged * rows if algorithm.is_block else charged,
-        drafter=bytes_per_token(drafter, tensor_parallel=inputs.attention_ranks, element_bytes=element),
+        drafter=bytes_per_token(
+            drafter,
+            tensor_parallel=inputs.attention_ranks,
+            element_bytes=element,
+            scaled_fp8_latent=inputs.scaled_fp8_latent and element == 1,
+        ),
         drafter_rows=rows,
     )

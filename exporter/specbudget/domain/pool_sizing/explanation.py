@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from specbudget.domain.kv_geometry import LatentLayer
 from specbudget.domain.pool_sizing.charges import TokenBytes
 from specbudget.domain.pool_sizing.inputs import PoolInputs
 from specbudget.domain.pool_sizing.outcome import StatePool, Step, TokenCost
 from specbudget.domain.pool_sizing.sizing import PoolSizing
 from specbudget.domain.pool_sizing.span import Certainty, Span
+
+_NOTABLE_SHARE = 0.01
+"""Of the pool, from which on tokens moved between KV and state are worth a word."""
 
 
 def explain(
@@ -85,6 +87,7 @@ def warnings_of(
     *,
     unpriced_bytes: int,
     slack_bytes: float,
+    tokens: int,
     may_refuse: bool,
     cost: TokenCost | None,
 ) -> Iterator[str]:
@@ -99,12 +102,12 @@ def warnings_of(
         )
     if unpriced_bytes < 0:
         yield f"{-unpriced_bytes} bytes are kept for the drafter's pool beyond what it takes, and lie idle"
-    if cost is not None and cost.state_tokens < 0:
+    if cost is not None and cost.state_tokens < -_NOTABLE_SHARE * tokens:
         yield (
-            f"speculation moves {-cost.state_tokens} tokens of memory from recurrent state to KV: the states that few "
-            "running requests keep per step cost less than what the plan of slots sets aside for them"
+            f"speculation moves {-cost.state_tokens} tokens of memory from recurrent state to KV: the plan of slots "
+            "sets aside more for the states of a verify step than the running requests take"
         )
-    if _is_sparse_fp8(inputs):
+    if inputs.target is not None and inputs.target.is_sparse and inputs.target_element_bytes == 1:
         yield "the bytes of a sparse latent in fp8 follow the attention backend: scaled ones take more than plain ones"
     if inputs.decode_context_parallel > 1 and inputs.read_release == "0.5.18":
         yield "under decode context parallelism SGLang 0.5.18 reports the rows of one rank"
@@ -113,10 +116,3 @@ def warnings_of(
         yield "nothing but the weights is taken to be allocated before the pool is sized"
     if inputs.post_capture_sizing:
         yield "SGLANG_ENABLE_POST_CAPTURE_KV_SIZING has no effect on this target"
-
-
-def _is_sparse_fp8(inputs: PoolInputs) -> bool:
-    target = inputs.target
-    if target is None or inputs.target_element_bytes != 1:
-        return False
-    return any(isinstance(layer, LatentLayer) and layer.index_head_dim is not None for layer in target.layers)

@@ -30,6 +30,14 @@ class ExtraBuffer(StrEnum):
     LAZY = "extra_buffer_lazy"
 
 
+class ServingRole(StrEnum):
+    """What the server does of a request: `--disaggregation-mode`, null being unified."""
+
+    UNIFIED = "unified"
+    PREFILL = "prefill"
+    DECODE = "decode"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatePlan:
     """How the engine plans recurrent state.
@@ -91,7 +99,8 @@ class PoolInputs:
     own_path: bool = True
     nextn_layers: int | None = None
     post_capture_sizing: bool = False
-    prefill_only: bool = False
+    role: ServingRole = ServingRole.UNIFIED
+    hierarchical_cache: bool = False
     other_layouts: tuple[str, ...] = ()
 
     @property

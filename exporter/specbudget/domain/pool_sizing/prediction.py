@@ -91,6 +91,7 @@ class _Predictor:
                     self.cells,
                     unpriced_bytes=drafter_pool - rows * self.cells.charged,
                     slack_bytes=slack,
+                    tokens=tokens.point,
                     may_refuse=tokens.low <= 0,
                     cost=cost,
                 )

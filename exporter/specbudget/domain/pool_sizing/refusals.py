@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.kv_geometry import AttentionLayer, LatentLayer, SharedKvLayer
-from specbudget.domain.pool_sizing.inputs import READ_RELEASES, PoolInputs
+from specbudget.domain.pool_sizing.inputs import READ_RELEASES, PoolInputs, ServingRole
 from specbudget.domain.pool_sizing.state_sizing import device_states, has_recurrent_layers
 
 
@@ -16,6 +16,8 @@ def why_not_predicted(inputs: PoolInputs) -> str | None:
 def _engine(inputs: PoolInputs) -> str | None:
     if inputs.engine != "sglang":
         return f"{inputs.engine} sizes its pool from a profiling run; take the figure of its log"
+    if not inputs.release:
+        return f"the engine's release is not known: set engine.version; {' and '.join(READ_RELEASES)} were read"
     if inputs.read_release is None:
         return f"the sizing of SGLang {inputs.release} was not read; known are {' and '.join(READ_RELEASES)}"
     if inputs.other_layouts:
@@ -25,7 +27,7 @@ def _engine(inputs: PoolInputs) -> str | None:
     if inputs.context_parallel > 1:
         return "context parallelism may split the layers' KV over its ranks"
     if inputs.fraction is None:
-        return "mem_fraction_static is not given and cannot be derived; set --mem-fraction-static"
+        return "mem_fraction_static is not given and cannot be derived: set --mem-fraction-static in engine.args"
     return None
 
 
@@ -41,11 +43,14 @@ def _target(inputs: PoolInputs) -> str | None:
         return "layers of the target share their KV"
     if not target.kv_layers:
         return "no layer of the target holds KV; its pool has as many tokens as the context"
-    sparse = any(isinstance(layer, LatentLayer) and layer.index_head_dim is not None for layer in target.layers)
-    if sparse and inputs.decode_context_parallel > 1:
+    if target.is_sparse and inputs.decode_context_parallel > 1:
         return "sparse attention under decode context parallelism is sized by a rule that is not covered"
-    latent = any(isinstance(layer, LatentLayer) for layer in target.layers)
-    if inputs.post_capture_sizing and not latent and inputs.decode_context_parallel == 1:
+    latents = [layer for layer in target.layers if isinstance(layer, LatentLayer)]
+    shares_index = target.is_sparse and any(layer.index_head_dim is None for layer in latents)
+    apart = inputs.hierarchical_cache or inputs.role is not ServingRole.UNIFIED
+    if shares_index and apart and inputs.read_release == "0.5.18":
+        return "SGLang 0.5.18 keeps index keys in the layers that share them when it disaggregates or offloads"
+    if inputs.post_capture_sizing and not latents and inputs.decode_context_parallel == 1:
         return "the pool is sized anew after graph capture (SGLANG_ENABLE_POST_CAPTURE_KV_SIZING)"
     return None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from specbudget.domain.kv_geometry import ModelGeometry, RecurrentLayer
-from specbudget.domain.pool_sizing.inputs import ExtraBuffer, PoolInputs
+from specbudget.domain.pool_sizing.inputs import ExtraBuffer, PoolInputs, ServingRole
 from specbudget.domain.pool_sizing.memory import GIB
 from specbudget.domain.recurrent_state import DeviceState, StateKind
 
@@ -103,7 +103,7 @@ def state_sizing(inputs: PoolInputs, states: list[DeviceState], *, speculative: 
     records = inputs.draft_tokens if gdn and early and inputs.draft_tokens is not None else plan.replay_records
     ring = sum(state.ring_bytes(records, compact=not early) for state in states) if replay else 0
     ring_is_fixed = replay and gdn and not early
-    scratch = speculative and not replay and not (inputs.prefill_only and not early)
+    scratch = speculative and not replay and (early or inputs.role is not ServingRole.PREFILL)
     return StateSizing(
         state_bytes=sum(state.bytes_per_slot for state in states),
         ring_bytes=0 if ring_is_fixed else ring,

@@ -1,5 +1,6 @@
 """A checkpoint folder, read from its config, its weight index and its tensor headers; weights are never read."""
 
+from specbudget.sources.checkpoint.config_parameters import block_drafter_shape
 from specbudget.sources.checkpoint.loaded_weights import (
     DeviceWeights,
     LoadedWeights,
@@ -8,34 +9,40 @@ from specbudget.sources.checkpoint.loaded_weights import (
     weights_per_device,
 )
 from specbudget.sources.checkpoint.model import (
+    BundledFolder,
     Checkpoint,
     CheckpointProblem,
     ConfigFacts,
+    Digests,
     Landmark,
+    NotLoaded,
     ProblemKind,
     Sharding,
     TensorGroup,
     TensorPart,
+    Unused,
 )
 from specbudget.sources.checkpoint.reader import CheckpointReader, read_checkpoint
-from specbudget.sources.checkpoint.stored_weights import StoredWeights, stored_weights
 
 __all__ = [
+    "BundledFolder",
     "Checkpoint",
     "CheckpointProblem",
     "CheckpointReader",
     "ConfigFacts",
     "DeviceWeights",
+    "Digests",
     "Landmark",
     "LoadedWeights",
+    "NotLoaded",
     "ProblemKind",
     "Role",
     "Sharding",
-    "StoredWeights",
     "TensorGroup",
     "TensorPart",
+    "Unused",
+    "block_drafter_shape",
     "loaded_weights",
     "read_checkpoint",
-    "stored_weights",
     "weights_per_device",
 ]

@@ -9,6 +9,11 @@ from __future__ import annotations
 from specbudget.sources.checkpoint.config_file import MOST_LAYERS, ConfigReader
 from specbudget.sources.checkpoint.model import ConfigFacts
 
+_BUNDLED_KEYS = ("dspark_block_size", "dspark_markov_rank", "dspark_noise_token_id", "dspark_target_layer_ids")
+"""Any of these on a target's config says that a DSpark drafter lies in its files (`dspark_config.py`)."""
+
+_EXTRA_KEYS = ("conv_kernel_size", "selector_rank", "attention_sink_bias")
+
 
 def read_facts(config: ConfigReader) -> ConfigFacts:
     """Collect the facts; problems of single keys stay in the reader."""
@@ -59,9 +64,16 @@ def read_facts(config: ConfigReader) -> ConfigFacts:
         markov_head_type=config.text(
             "markov_head_type", *_drafter_places("markov_head_type", bundled="dspark_markov_head_type")
         ),
+        confidence_head=config.flag("confidence_head", *_drafter_places("enable_confidence_head")),
+        confidence_with_markov=config.flag("confidence_with_markov", *_drafter_places("confidence_head_with_markov")),
+        attention_bias=config.flag("attention_bias"),
+        extra_modules=_extra_modules(config),
         projector_type=config.text("projector_type", *_drafter_places("projector_type")),
         draft_vocab_size=config.whole("draft_vocab_size"),
         target_hidden_size=config.whole("target_hidden_size"),
+        bundles_dspark=any(config.lookup((key,)) is not None for key in _BUNDLED_KEYS),
+        has_embed_tokens=config.flag("has_embed_tokens"),
+        has_lm_head=config.flag("has_lm_head"),
         algorithm=config.text("algorithm", ("speculators_model_type",), ("speculators_config", "algorithm")),
         target_name=config.text("target_name", ("speculators_config", "verifier", "name_or_path")),
         quantization_method=_quantization_method(config),
@@ -77,6 +89,12 @@ def read_facts(config: ConfigReader) -> ConfigFacts:
 def _drafter_places(key: str, *, bundled: str | None = None) -> tuple[tuple[str, ...], ...]:
     nested = (("dspark_config", key), ("dflash_config", key), (key,), ("text_config", key))
     return nested if bundled is None else ((bundled,), *nested)
+
+
+def _extra_modules(config: ConfigReader) -> bool:
+    found = [config.lookup(*_drafter_places(key)) for key in _EXTRA_KEYS]
+    kind = config.lookup(*_drafter_places("projector_type"))
+    return any(hit is not None and bool(hit[1]) for hit in found) or (kind is not None and kind[1] == "domino")
 
 
 def _dtype(config: ConfigReader) -> str | None:

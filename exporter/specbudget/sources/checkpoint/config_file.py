@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from specbudget.sources.checkpoint.bounded_file import failure, read_bounded
+from specbudget.sources.checkpoint.bounded_file import failure, printable, read_bounded
 from specbudget.sources.checkpoint.model import CheckpointProblem, ProblemKind
 
 CONFIG_NAME = "config.json"
-LARGEST_CONFIG = 4 * 2**20
+LARGEST_CONFIG = 2 * 2**20
+"""The largest published ones, with long lists of modules left unquantised, stay far below; as objects this is 60 MB."""
 LARGEST_NUMBER = 2**40
 MOST_LAYERS = 10_000
 
@@ -77,7 +78,8 @@ class ConfigReader:
         """Note one problem of a key; a second one of the same key says nothing new."""
         if key not in self._reported:
             self._reported.add(key)
-            self.problems.append(CheckpointProblem(file=self.path, key=key, message=message, kind=kind))
+            problem = CheckpointProblem(file=self.path, key=printable(key, 120), message=message, kind=kind)
+            self.problems.append(problem)
 
     def whole(self, fact: str, *places: tuple[str, ...], least: int = 1, most: int = LARGEST_NUMBER) -> int | None:
         """A whole number from `least` to `most`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 # Possessive quantifiers: no backtracking, so time and memory stay linear whatever the input.
 _STRING = rb'"(?:[^"\\]++|\\.)*+"'
@@ -26,19 +27,40 @@ class FlatObjectError(ValueError):
         self.position = position
 
 
-def iter_entries(text: bytes | memoryview) -> Iterator[tuple[bytes, bytes]]:
+@dataclass(frozen=True, slots=True)
+class FirstEntry:
+    """The first entry of an object: its raw key, the bytes where it begins and ends, and what follows (, or })."""
+
+    key: bytes
+    start: int
+    end: int
+    after: bytes
+
+
+def first_entry(text: bytes | memoryview) -> FirstEntry | None:
+    """The first entry of an object; None for an empty one or for anything else."""
+    start = _START.match(text)
+    entry = None if start is None else _ENTRY.match(text, start.end())
+    if start is None or entry is None:
+        return None
+    return FirstEntry(entry["key"], start.end(), entry.end(), entry["after"])
+
+
+def iter_entries(text: bytes | memoryview, position: int | None = None) -> Iterator[tuple[bytes, bytes]]:
     """Yield each (key, value) of an object whose values are strings or objects of scalars and arrays.
 
-    Key and value are raw JSON, quotes included. Raises FlatObjectError; entries before the error are yielded.
+    Key and value are raw JSON, quotes included. With `position` the walk goes on where an entry must begin. Raises
+    FlatObjectError; entries before the error are yielded.
     """
-    start = _START.match(text)
-    if start is None:
-        raise FlatObjectError(0)
-    position = start.end()
-    empty = _EMPTY.match(text, position)
-    if empty is not None:
-        _check_rest(text, empty.end())
-        return
+    if position is None:
+        start = _START.match(text)
+        if start is None:
+            raise FlatObjectError(0)
+        position = start.end()
+        empty = _EMPTY.match(text, position)
+        if empty is not None:
+            _check_rest(text, empty.end())
+            return
     while True:
         entry = _ENTRY.match(text, position)
         if entry is None:

@@ -1,6 +1,7 @@
 """What an engine really loads of a checkpoint, in total and on one device.
 
-Sources: SGLang 0.5.18 and 0.5.23 `models/dspark.py`, `models/dflash.py` (skipped tensors), `models/llama.py`
+Sources: SGLang 0.5.18 and 0.5.23 `models/dspark.py`, `models/dflash.py` (skipped tensors), 0.5.23
+`models/deepseek_v4_dspark.py` and `models/dspark_minimax.py` (drafters inside their target), `models/llama.py`
 and `models/llama_eagle3.py` (copies that are freed), `speculative/eagle_worker_v2.py` (`init_lm_head`) and
 `speculative/standalone_worker_v2.py` (which frees nothing), `layers/vocab_parallel_embedding.py` (padding).
 """
@@ -8,7 +9,7 @@ and `models/llama_eagle3.py` (copies that are freed), `speculative/eagle_worker_
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from specbudget.domain.drafter import DraftAlgorithm
@@ -118,24 +119,49 @@ def _pieces(checkpoint: Checkpoint, algorithm: DraftAlgorithm | None, role: Role
         case None | DraftAlgorithm.NGRAM:
             return None
         case DraftAlgorithm.DSPARK | DraftAlgorithm.DFLASH:
-            # A block drafter bundled with its target shares the files with it, under names not told apart here.
-            bundled = checkpoint.facts.where("block_size") == "dspark_block_size"
-            return None if bundled else _block_drafter(checkpoint)
+            if checkpoint.facts.bundles_dspark or _has(checkpoint, TensorPart.DSPARK):
+                return _bundled_block_drafter(checkpoint)
+            return _block_drafter(checkpoint)
         case _:
             return _chain_drafter(checkpoint, algorithm)
 
 
 def _block_drafter(checkpoint: Checkpoint) -> list[_Piece]:
     """Embedding and head are the target's. Only attention and MLP are parallel, all other modules are plain."""
+    pieces = _plain_where_unknown(_stored(checkpoint, (TensorPart.BODY, TensorPart.MTP)))
+    if _keeps_embedding(checkpoint):
+        pieces += _vocabulary(checkpoint, TensorPart.EMBEDDING, stays=True)
+    return pieces
+
+
+def _bundled_block_drafter(checkpoint: Checkpoint) -> list[_Piece] | None:
+    """The drafter's part of a target's own files; copies of embedding and head in it are never loaded.
+
+    DeepSeek V4 keeps it under `mtp.`, where its modules are those of the target, MiniMax M3 under `dspark.`. None
+    where no name tells.
+    """
+    if _has(checkpoint, TensorPart.DSPARK):
+        return _plain_where_unknown(_stored(checkpoint, (TensorPart.DSPARK,)))
+    return list(_stored(checkpoint, (TensorPart.MTP,))) or None
+
+
+def _plain_where_unknown(pieces: Iterable[_Piece]) -> list[_Piece]:
     return [
-        _Piece(
-            sharding=Sharding.REPLICATED if piece.sharding is Sharding.UNKNOWN else piece.sharding,
-            parameters=piece.parameters,
-            bytes=piece.bytes,
-            stays=True,
-        )
-        for piece in _stored(checkpoint, (TensorPart.BODY, TensorPart.MTP))
+        replace(piece, sharding=Sharding.REPLICATED) if piece.sharding is Sharding.UNKNOWN else piece
+        for piece in pieces
     ]
+
+
+def _keeps_embedding(checkpoint: Checkpoint) -> bool:
+    """Nemotron 3.5's drafts own their embedding (`is_nemotron_35_draft_config`)."""
+    facts = checkpoint.facts
+    return (
+        facts is not None
+        and not {"DFlashDraftModel", "Qwen3DSparkModel"}.isdisjoint(facts.architectures or ())
+        and facts.has_embed_tokens is True
+        and facts.has_lm_head is not True
+        and facts.quantization_method == "W4A16_NVFP4"
+    )
 
 
 def _chain_drafter(checkpoint: Checkpoint, algorithm: DraftAlgorithm) -> list[_Piece] | None:

@@ -1,7 +1,8 @@
 """Where a tensor belongs and how it is spread over ranks, from its name alone.
 
 Names: Hugging Face checkpoints of the model families SGLang serves. Sharding: SGLang 0.5.23 `models/`
-(llama.py, deepseek_v2.py, dflash.py, dspark.py, kimi_linear.py, qwen3_next.py, bailing_moe_v3.py).
+(llama.py, deepseek_v2.py, dflash.py, dspark.py, deepseek_v4_dspark.py, dspark_minimax.py, kimi_linear.py,
+qwen3_next.py, bailing_moe_v3.py).
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ _EMBEDDINGS = frozenset({"embed_tokens", "word_embeddings", "wte", "tok_embeddin
 _HEADS = frozenset({"lm_head", "embed_out"})
 _SIDE = frozenset({"d2t", "t2d", "rotary_emb", "inv_freq"})
 _MTP = frozenset({"mtp", "nextn", "mtp_layers", "mtp_block"})
+_DSPARK = "dspark"
+"""A block drafter inside its target's files, as MiniMax M3 names it; DeepSeek V4 names its `mtp`."""
 
 _KV = frozenset({"k_proj", "v_proj"})
 _QKV = frozenset({"qkv_proj", "query_key_value", "qkv", "c_attn"})
@@ -31,7 +34,7 @@ _REPLICATED = frozenset(
         *("fc", "eh_proj", "gate", "router", "shared_expert_gate", "q_a_proj", "kv_a_proj_with_mqa", "kv_a_proj"),
         *("f_a_proj", "g_a_proj", "markov_head", "confidence_head", "indexer", "e_score_correction_bias"),
         *("prefix_gru", "embed_proj", "wq_a", "wkv", "wkv_a", "attn_sink", "enorm", "hnorm", "input_conditioner"),
-        *("candidate_selector", "lilicorr", "attention_conv", "mlp_conv"),
+        *("candidate_selector", "lilicorr", "attention_conv", "mlp_conv", "main_proj"),
     }
 )
 
@@ -43,15 +46,28 @@ def place(name: str, *, flat: bool, extra_layer: bool) -> tuple[TensorPart, Shar
     as those of bundled MTP layers do.
     """
     words = name.split(".")
+    dspark = _DSPARK in words
     mtp = extra_layer or not _MTP.isdisjoint(words)
     if not _SIDE.isdisjoint(words):
         return TensorPart.SIDE, Sharding.REPLICATED
-    embedding = not _EMBEDDINGS.isdisjoint(words)
-    head = not _HEADS.isdisjoint(words) or "shared_head.head." in name or words[0] == "output"
+    short = _short_module(words)
+    embedding = not _EMBEDDINGS.isdisjoint(words) or short == "embed"
+    head = not _HEADS.isdisjoint(words) or "shared_head.head." in name or words[0] == "output" or short == "head"
     if embedding or head:
         own = TensorPart.EMBEDDING if embedding else TensorPart.HEAD
-        return (TensorPart.MTP_COPY if mtp else own), Sharding.VOCABULARY
+        return (TensorPart.MTP_COPY if mtp or dspark else own), Sharding.VOCABULARY
+    if dspark:
+        return TensorPart.DSPARK, _sharding(words, flat=flat)
     return (TensorPart.MTP if mtp else TensorPart.BODY), _sharding(words, flat=flat)
+
+
+def _short_module(words: list[str]) -> str | None:
+    """The module of `embed.weight` and `mtp.0.head.weight`, DeepSeek V4's own names; none of `markov_head.head`."""
+    if len(words) < 2:
+        return None
+    inside = words[:-2]
+    outermost = not inside or inside == ["model"] or (inside[-1].isdigit() and inside[-2:-1] == ["mtp"])
+    return words[-2] if outermost else None
 
 
 def _sharding(words: list[str], *, flat: bool) -> Sharding:

@@ -79,6 +79,10 @@ class _Info(msgspec.Struct):
     attn_cp_size: int | None = None
     enable_unified_memory: bool | None = None
     enable_hisparse: bool | None = None
+    enable_hierarchical_cache: bool | None = None
+    chunked_prefill_size: int | None = None
+    cuda_graph_max_bs: int | None = None
+    disable_cuda_graph: bool | None = None
 
 
 _decode = msgspec.json.Decoder(_Info).decode
