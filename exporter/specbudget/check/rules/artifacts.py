@@ -37,20 +37,12 @@ def _complete(plan: Plan, artifact: str) -> Outcome | None:
     if broken:
         told_ones = "; ".join(str(problem) for problem in broken[:_MOST_TOLD])
         more = f"; and {len(broken) - _MOST_TOLD} more" if len(broken) > _MOST_TOLD else ""
-        return fails(f"{told_ones}{more}{_present(checkpoint)}")
+        return fails(f"{told_ones}{more}")
     if checkpoint.problems:
         return warns("; ".join(str(problem) for problem in checkpoint.problems[:_MOST_TOLD]))
     if checkpoint.disk_bytes is None:
         return unknown(f"{checkpoint.path} holds a config and no weights: their size is not known", required=False)
     return passes(f"every file that {checkpoint.path} names is there and whole")
-
-
-def _present(checkpoint: Checkpoint) -> str:
-    """How much of a checkpoint that is not whole is there."""
-    here, declared = checkpoint.present_bytes, checkpoint.declared_bytes
-    if here is None or not declared or here >= declared:
-        return ""
-    return f"; {here:,} of {declared:,} B of tensors are here ({here / declared:.1%})"
 
 
 def _parameters(plan: Plan, artifact: str) -> Outcome | None:
