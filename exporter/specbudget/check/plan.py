@@ -20,13 +20,7 @@ from specbudget.pair.facts import engine_setup, pair_facts
 from specbudget.pair.kv import Pair, drafter_model_facts, model_facts
 from specbudget.pair.launch_facts import launch_facts, with_defaults
 from specbudget.pair.side import Side
-from specbudget.sources.checkpoint import (
-    DeviceWeights,
-    LoadedWeights,
-    Role,
-    loaded_weights,
-    weights_per_device,
-)
+from specbudget.sources.checkpoint import DeviceWeights, LoadedWeights, Role, loaded_weights, weights_per_device
 
 DEFAULT_CONCURRENCY = 48
 """SGLang sets max_running_requests to 48 when it is not given and speculation is on."""

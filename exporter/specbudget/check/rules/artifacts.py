@@ -135,7 +135,7 @@ def _bytes(plan: Plan, budget: str) -> Outcome | None:
         return None if limit is None else unknown(f"{what} an unknown size: a checkpoint is incomplete")
     if limit is None:
         shown = budget == "target" or (budget == "drafter" and plan.drafter is not None)
-        return told(f"{what} {size(spent)} on disk", spent, arithmetic=_size_steps(plan, budget)) if shown else None
+        return told(f"{what} {size(spent)} on disk", spent, arithmetic=_sizes(plan)) if shown else None
     return against(
         what,
         value=spent,
@@ -143,19 +143,19 @@ def _bytes(plan: Plan, budget: str) -> Outcome | None:
         shown=size(spent),
         limit_shown=size(limit),
         fix=f"raise artifacts.{budget}, or use smaller weights",
-        arithmetic=_size_steps(plan, budget),
+        arithmetic=_sizes(plan),
     )
 
 
-def _size_steps(plan: Plan, budget: str) -> tuple[str, ...]:
-    """Where the bytes lie: whole files, and the tensors in them."""
+def _sizes(plan: Plan) -> tuple[str, ...]:
+    """The bytes of both models' files, and of the tensors in them."""
     steps = []
-    for artifact in (budget,) if budget in ("target", "drafter") else ("target", "drafter"):
+    for artifact in ("target", "drafter"):
         side = _side(plan, artifact)
-        if side is not None:
+        if side is not None and side.checkpoint.disk_bytes is not None:
             tensors = side.checkpoint.tensor_bytes
-            inside = "" if tensors is None else f", of which tensors {tensors:,} B"
-            steps.append(f"{artifact}, files with their headers: {side.checkpoint.disk_bytes:,} B{inside}")
+            inner = "" if tensors is None else f", of which tensors {tensors:,} B"
+            steps.append(f"{artifact}: files {side.checkpoint.disk_bytes:,} B{inner}")
     return tuple(steps)
 
 

@@ -29,6 +29,7 @@ def _pool_tokens(plan: Plan) -> Outcome | None:
             message=outcome.message,
             value=0,
             limit=limit,
+            floor=True,
             exactness=Exactness(outcome.certainty),
             arithmetic=steps_of(plan),
         )
