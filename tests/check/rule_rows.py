@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.check.plans import PlanFolder
+from tests.check.plans import TARGET, PlanFolder, target_tensors, write_checkpoint
 
 from specbudget.domain.finding import CheckResult
 
@@ -72,6 +72,12 @@ def reference(**profiles: Any) -> Change:
     return lambda plans: (plans.folder / "bench.json").write_text(json.dumps({"profiles": profiles}))
 
 
+def scaled(plans: PlanFolder) -> None:
+    """A target whose weights hold scales of its KV."""
+    scales = {f"model.layers.0.self_attn.{name}": (1,) for name in ("k_scale", "v_scale")}
+    write_checkpoint(plans.target, TARGET, {**target_tensors(), **scales})
+
+
 def start_log(tokens: int, *, seconds: int = 20) -> Change:
     """A log of the last start of these two models on a device with 1 GiB free."""
     lines = [
@@ -116,6 +122,12 @@ def staging(args: str = "", **keys: Any) -> dict[str, Any]:
 
 ARGS = "--speculative-algorithm DFLASH --mem-fraction-static 0.8"
 PREFETCH = "--weight-loader-prefetch-checkpoints"
+FP8: dict[str, Any] = {
+    "drafter__path": None,
+    "drafter__algorithm": None,
+    "engine__args": "--kv-cache-dtype fp8_e4m3",
+    "budget__kv": {},
+}
 NO_MEMORY: dict[str, Any] = {"engine__free_before_load": None}
 CHAIN = {"engine__args": "--speculative-algorithm EAGLE3 --mem-fraction-static 0.8", "drafter__algorithm": "eagle3"}
 NARROW = config("target", num_key_value_heads=1)
@@ -164,6 +176,9 @@ ROWS = [
     Row("kv.target_bytes_per_token", UNKNOWN, "target.path is not in the budget", {"target__path": None}),
     Row("kv.drafter_bytes_per_token", PASS, "512 B"),
     Row("kv.drafter_bytes_per_token", UNKNOWN, "num_hidden_layers", change=config("drafter", num_hidden_layers=None)),
+    Row("kv.scales", PASS, "k_scale", FP8, scaled),
+    Row("kv.scales", WARN, "fp8 KV, no KV scales found", FP8),
+    Row("kv.scales", UNKNOWN, "tensor names are not known", FP8, no_weights("target")),
     Row("kv.drafter_kv_dtype", PASS, "512 B", {"engine__args": f"{ARGS} --kv-cache-dtype fp8_e4m3"}),
     Row("kv.min_target_tokens", PASS, "335,050", kv(min_target_tokens=300_000)),
     Row("kv.min_target_tokens", WARN, "left", kv(min_target_tokens=330_000)),

@@ -248,3 +248,22 @@ def test_two_statements_of_the_taps_that_differ_fail(plans: PlanFolder) -> None:
     assert told.result is FAIL
     assert "[1, 3, 4]" in told.message
     assert "[1, 3, 5]" in told.message
+
+
+@pytest.mark.parametrize(
+    ("drafter", "vocabulary", "result", "rule"),
+    [
+        ({"a": 0, "b": 1, "c": 2}, 1000, WARN, "vocabulary"),
+        ({"b": 0, "a": 1, "c": 2}, 1024, FAIL, "tokenizer"),
+        ({"a": 0, "b": 1, "c": 2}, 1024, PASS, "tokenizer"),
+    ],
+)
+def test_tokens_are_compared_by_content_and_not_by_number(
+    plans: PlanFolder, drafter: dict[str, int], vocabulary: int, result: CheckResult, rule: str
+) -> None:
+    """Rows of padding are a warning, swapped tokens of equal vocabularies fail the pair."""
+    for folder, tokens in ((plans.target, {"a": 0, "b": 1, "c": 2}), (plans.drafter, drafter)):
+        (folder / "tokenizer.json").write_text(json.dumps({"model": {"type": "BPE", "vocab": tokens, "merges": []}}))
+    config = json.loads((plans.drafter / "config.json").read_text())
+    (plans.drafter / "config.json").write_text(json.dumps({**config, "vocab_size": vocabulary}))
+    assert plans.judge()[f"codesign.{rule}"].result is result

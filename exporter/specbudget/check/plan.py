@@ -184,6 +184,7 @@ class Plan:
                 pair=self.kv,
                 budget=self.budget,
                 facts=self.facts,
+                most_running=self.most_running,
                 target_weights=self.target_device_weights,
                 drafter_weights=self.drafter_device_weights if self.has_drafter else None,
                 repacked=facts is not None and facts.quantization_method is not None,
@@ -213,7 +214,18 @@ class Plan:
         """Planned running requests per data-parallel rank: the budget's, else the engine's limit, else its default."""
         line = self.budget.budget.kv
         planned = None if line is None else line.concurrency
-        return planned or self.facts.max_running_requests or DEFAULT_CONCURRENCY
+        return planned or self.most_running or DEFAULT_CONCURRENCY
+
+    @property
+    def most_running(self) -> int | None:
+        """The engine's limit of running requests on one data-parallel rank; None where it is not given.
+
+        A running engine says its limit per rank, the argument is over all ranks of attention data parallelism.
+        """
+        if self.running.max_running_requests is not None:
+            return self.running.max_running_requests
+        given = self.launch.max_running_requests
+        return None if given is None else max(1, given // self.attention_data_parallel)
 
     @property
     def tokens_per_request(self) -> int | None:

@@ -45,11 +45,15 @@ _OWN_LAYOUTS = {"enable_unified_memory": "--enable-unified-memory", "enable_hisp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizingFacts:
-    """What sizes the pools, gathered from checkpoints, arguments, log and engine."""
+    """What sizes the pools, gathered from checkpoints, arguments, log and engine.
+
+    `most_running` is the engine's limit of running requests on one data-parallel rank.
+    """
 
     pair: Pair
     budget: Budget
     facts: EngineFacts
+    most_running: int | None
     target_weights: DeviceWeights | None
     drafter_weights: DeviceWeights | None
     repacked: bool
@@ -171,6 +175,7 @@ def _inputs(given: SizingFacts, memory: ProfiledMemory) -> PoolInputs:
     pair, facts, budget = given.pair, given.facts, given.budget
     sizing, flags = facts.sizing, facts.flags
     env = budget.engine.env
+    ranks = (facts.data_parallel or budget.parallelism.data) if facts.attention_dp else 1
     fraction = facts.mem_fraction_static or _fraction(given)
     return PoolInputs(
         engine=budget.engine.kind,
@@ -182,7 +187,7 @@ def _inputs(given: SizingFacts, memory: ProfiledMemory) -> PoolInputs:
         draft_tokens=facts.num_draft_tokens,
         tensor_parallel=pair.tensor_parallel,
         pipeline_parallel=pair.pipeline_parallel,
-        attention_data_parallel=(facts.data_parallel or budget.parallelism.data) if facts.attention_dp else 1,
+        attention_data_parallel=ranks,
         context_parallel=sizing.attn_cp_size or 1,
         decode_context_parallel=sizing.dcp_size or 1,
         page=facts.page_tokens or 1,
@@ -191,7 +196,7 @@ def _inputs(given: SizingFacts, memory: ProfiledMemory) -> PoolInputs:
         fraction=fraction,
         fraction_estimated=facts.mem_fraction_static is None and fraction is not None,
         reserved_mib=MULTIMODAL_EMBEDDING_MIB if given.multimodal else 0,
-        max_running=facts.max_running_requests,
+        max_running=None if given.most_running is None else given.most_running * ranks,
         max_tokens=sizing.max_total_tokens,
         context_length=flags.context_length,
         radix_cache=not sizing.disable_radix_cache,

@@ -54,7 +54,7 @@ def _approved(plan: Plan) -> Outcome | None:
 
 
 def _contradictions(plan: Plan) -> Outcome | None:
-    """Two places that state the same fact differently; the first of each stands."""
+    """Two places that state the same fact differently; what is named last of each stands."""
     budget, launch, running = plan.budget, plan.launch, plan.running
     told = []
     for what, key, parallel in (
@@ -64,7 +64,7 @@ def _contradictions(plan: Plan) -> Outcome | None:
     ):
         engine, args, stated = parallel
         if engine is not None and args is not None and engine != args:
-            told.append(f"the running engine says {what} parallel {engine}, engine.args {key} {args}")
+            told.append(f"engine.args {key} is {args}, the running engine says {engine}")
         elif (first := engine or args) is not None and first != stated and what in budget.parallelism.model_fields_set:
             source = "the running engine" if engine else f"engine.args {key}"
             told.append(f"parallelism.{what} is {stated}, {source} says {first}")
@@ -74,6 +74,9 @@ def _contradictions(plan: Plan) -> Outcome | None:
         if algorithm is not None and stated_algorithm is not None and not _same(algorithm, stated_algorithm):
             told.append(f"drafter.algorithm is {stated_algorithm}, {source} says {algorithm}")
             break
+    launched, runs = parse_algorithm(launch.algorithm), parse_algorithm(running.algorithm)
+    if launched is not None and runs is not None and not _same(launched, runs):
+        told.append(f"engine.args --speculative-algorithm is {launched}, the running engine says {runs}")
     version = budget.engine.version
     if version is not None and running.version is not None and version != running.version:
         told.append(f"engine.version is {version}, the running engine says {running.version}")

@@ -14,7 +14,7 @@ from specbudget.check.rules.kv_line import (
 )
 from specbudget.check.rules.limits import against
 from specbudget.check.rules.rule import told
-from specbudget.domain.finding import CheckResult, Exactness, Outcome, fails, passes, unknown, warns
+from specbudget.domain.finding import CheckResult, Exactness, Outcome, passes, unknown, warns
 from specbudget.domain.pool_sizing import NotEnoughMemory, Prediction
 from specbudget.domain.step_reserve import StepReserve, step_reserve
 from specbudget.words import count, size
@@ -90,6 +90,9 @@ def _planned_load(plan: Plan) -> Outcome | None:
     line, tokens, pool = line_of(plan), plan.tokens_per_request, plan.pool.tokens
     if line is None or tokens is None or pool is None or pool.low <= 0:
         return None
+    if not plan.has_drafter and line.concurrency is None and plan.most_running is None:
+        # without speculation the engine has no such default
+        return None
     kept = _reserve(plan)
     reserve = 0 if kept is None else kept.reserved
     wanted = plan.concurrency * (tokens + reserve)
@@ -160,13 +163,20 @@ def _step_reserve(plan: Plan) -> Outcome | None:
 def _prediction_holds(plan: Plan) -> Outcome | None:
     """The prediction against the number that an engine of the same arguments printed or serves."""
     outcome = plan.pool.outcome
-    if not isinstance(outcome, Prediction):
-        return None
     if plan.pool.told_by != "predicted" and plan.pool.tokens is not None:
         real, whose = plan.pool.tokens.point, "the running engine"
     elif plan.start is not None and plan.start.tokens is not None:
         real, whose = plan.start.tokens, f"its last start ({plan.start.source})"
     else:
+        return None
+    if isinstance(outcome, NotEnoughMemory):
+        return warns(
+            f"{whose} has {count(real)} tokens, and by the plan there is no memory for any ({outcome.message}): the "
+            "plan is not the deployment that runs",
+            value=real,
+            limit=0,
+        )
+    if not isinstance(outcome, Prediction):
         return None
     tokens = outcome.tokens
     if tokens.low <= real <= tokens.high:
@@ -177,12 +187,6 @@ def _prediction_holds(plan: Plan) -> Outcome | None:
         value=real,
         limit=tokens.point,
     )
-
-
-def _start(plan: Plan) -> Outcome | None:
-    if isinstance(plan.pool.outcome, NotEnoughMemory) and plan.pool.tokens is not None:
-        return fails(plan.pool.outcome.message)
-    return None
 
 
 RULES = (
@@ -197,5 +201,4 @@ RULES = (
         "tokens",
     ),
     kv_rule("prediction", "Does the prediction hold where a number is known?", _prediction_holds, SIZING, "tokens"),
-    kv_rule("start", "Is there memory for any KV?", _start, SIZING),
 )

@@ -13,6 +13,8 @@ from specbudget.check.rules.kv_line import (
 )
 from specbudget.check.rules.kv_words import layer_words
 from specbudget.check.rules.rule import told
+from specbudget.domain.codesign import DrafterFacts, PairFacts, TargetFacts
+from specbudget.domain.codesign.kv_rules import target_scales
 from specbudget.domain.finding import Outcome, unknown
 
 
@@ -77,8 +79,24 @@ def _with_share(plan: Plan, drafter: int) -> str:
     return f"{drafter:,} B per token{share}"
 
 
+def _scales(plan: Plan) -> Outcome | None:
+    """Scales of the target's KV; with a second model the co-design line tells of them."""
+    if plan.has_drafter or plan.target is None or plan.setup.kv_dtype in (None, "auto"):
+        return None
+    checkpoint = plan.target.checkpoint
+    facts = plan.kv.target
+    target = TargetFacts(dtype=facts.dtype, kv_quantization=facts.kv_quantization, kv_scales=checkpoint.kv_scales)
+    return target_scales(PairFacts(algorithm=None, target=target, drafter=DrafterFacts(), engine=plan.setup))
+
+
 RULES = (
     kv_rule("target_bytes_per_token", "What does a token of the target cost?", _target_token, GEOMETRY, "bytes"),
     kv_rule("drafter_bytes_per_token", "What does a token of the drafter cost?", _drafter_token, GEOMETRY, "bytes"),
+    kv_rule(
+        "scales",
+        "Has a quantised KV its scales?",
+        _scales,
+        "SGLang 0.5.23 layers/quantization/kv_cache.py: scales that are not stored become 1.0",
+    ),
     kv_rule("drafter_kv_dtype", "Which KV dtype does the drafter get?", _dtype, GEOMETRY, "bytes"),
 )

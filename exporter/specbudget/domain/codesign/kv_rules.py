@@ -33,7 +33,8 @@ def _resolved(argument: str | None, quantization: str | None, dtype: str | None)
     return dtype
 
 
-def _scales(facts: PairFacts) -> Outcome:
+def target_scales(facts: PairFacts) -> Outcome:
+    """Whether a quantised KV of the target has its scales; the drafter plays no part in it."""
     name, argument = target_kv_dtype(facts), facts.engine.kv_dtype
     if name is None:
         return unknown("the KV dtype is not known: set engine.args", required=False)
@@ -89,7 +90,7 @@ RULES = (
     Rule(
         what="kv_scales",
         asks="Has a quantised KV of the target its scales?",
-        check=_scales,
+        check=target_scales,
         evidence="`--kv-cache-dtype`, `kv_cache_quant_algo`; names of the target's tensors",
         required=False,
         source="SGLang 0.5.23 layers/quantization/kv_cache.py: scales that are not stored become 1.0",
