@@ -55,8 +55,10 @@ class Row:
     def never(self, reading: Reading) -> list[Statement]:
         """Breaches, risks and causes of a page that the row does not name, each as the statement that it breaks."""
         broken = []
-        # how long a start has taken so far is known to a second or two: the lines are read once in a second
-        judged = [line for line in LINES if line is not STAGING or reading.total(series.STARTUPS)]
+        # how long a start has taken so far is known to the second in which its lines are read, which is much of a
+        # start of two seconds: it is judged once it is over
+        over = reading.value(series.STARTUP_STAGE_OFFSET, artifact="both", stage="first_generation") is not None
+        judged = [line for line in LINES if line is not STAGING or over]
         for line in judged:
             allowed = ON_THE_WAY | REACHED_BY.get(self.lines.get(line.id, "ok"), set())
             if reading.state_of(series.LINE_STATE, line=line.id) not in allowed:
