@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,9 @@ from specbudget.domain.pool_sizing import (
     ExtraBuffer,
     PoolInputs,
     ProfiledMemory,
+    Span,
     StatePlan,
+    exactly,
     memory_from_bytes,
     memory_from_label,
     memory_from_log,
@@ -348,6 +351,22 @@ def test_a_drafter_outside_the_budget_costs_bytes_elsewhere() -> None:
     assert found.tokens.point == 410_641
     assert found.without_drafter is not None
     assert found.without_drafter.point == 436_906
+
+
+def test_one_more_slot_takes_tokens_at_once() -> None:
+    """From 71 to 72 slots 18,995,200 bytes leave the KV: the bounds hold what lies between their ends."""
+    # the plan reaches 72 slots at 19/9 x (72 x 2.8 + 10) x 18,995,200 = 8,485,366,897 bytes, 22,694,208 more
+    before = 78 * GIB + int(22_694_208 / 0.85)
+    memory = LING_PAIR.memory
+    low, high = (
+        predicted(predict_pool(changed(LING_PAIR, memory=replace(memory, before_load=exactly(free)))))
+        for free in (before - 1000, before + 1000)
+    )
+    assert (low.state and low.state.slots, high.state and high.state.slots) == (71, 72)
+    assert high.tokens.point - low.tokens.point == pytest.approx(-18_995_200 / 28_544, abs=1)
+    span = Span(low=before - 1000, point=before, high=before + 20_000_000)
+    wide = predicted(predict_pool(changed(LING_PAIR, memory=replace(memory, before_load=span))))
+    assert wide.tokens.low <= high.tokens.point < low.tokens.point <= wide.tokens.high
 
 
 @pytest.mark.parametrize("version", ["0.5.18", "0.5.23"])

@@ -3,6 +3,7 @@
 `predict_pool(PoolInputs(...))` is the way in. Releases 0.5.18 and 0.5.23 were read; everything else is not predicted.
 """
 
+from specbudget.domain.pool_sizing.fraction import FractionInputs, estimated_fraction
 from specbudget.domain.pool_sizing.inputs import (
     DEFAULT_RUNNING,
     MULTIMODAL_EMBEDDING_MIB,
@@ -39,6 +40,7 @@ from specbudget.domain.pool_sizing.span import (
     exactly,
     within_share,
 )
+from specbudget.domain.pool_sizing.started import memory_from_start
 
 __all__ = [
     "DEFAULT_RUNNING",
@@ -47,6 +49,7 @@ __all__ = [
     "READ_RELEASES",
     "Certainty",
     "ExtraBuffer",
+    "FractionInputs",
     "LimitVerdict",
     "NotEnoughMemory",
     "NotPredicted",
@@ -63,10 +66,12 @@ __all__ = [
     "TokenSpan",
     "at_least",
     "at_most",
+    "estimated_fraction",
     "exactly",
     "memory_from_bytes",
     "memory_from_label",
     "memory_from_log",
+    "memory_from_start",
     "predict_pool",
     "within_share",
 ]

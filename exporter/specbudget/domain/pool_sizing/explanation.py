@@ -104,8 +104,8 @@ def warnings_of(
         yield f"{-unpriced_bytes} bytes are kept for the drafter's pool beyond what it takes, and lie idle"
     if cost is not None and cost.state_tokens < -_NOTABLE_SHARE * tokens:
         yield (
-            f"speculation moves {-cost.state_tokens} tokens of memory from recurrent state to KV: the states that few "
-            "running requests keep per step cost less than what the plan of slots sets aside for them"
+            f"speculation moves {-cost.state_tokens} tokens of memory from recurrent state to KV: the plan of slots "
+            "sets aside more for the states of a verify step than the running requests take"
         )
     if inputs.target is not None and inputs.target.is_sparse and inputs.target_element_bytes == 1:
         yield "the bytes of a sparse latent in fp8 follow the attention backend: scaled ones take more than plain ones"

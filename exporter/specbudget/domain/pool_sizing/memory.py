@@ -101,18 +101,25 @@ def memory_from_bytes(
 
 
 def memory_from_log(
-    *, before_load: float, after_load: float, target_weights: float, drafter_weights: float | None
+    *,
+    before_load: float,
+    after_load: float,
+    target_weights: float,
+    drafter_weights: float | None,
+    drafter_loads: int = 1,
 ) -> ProfiledMemory:
     """From the bytes that a start-up log prints, each within 0.005 GiB.
 
     `before_load` is the least free memory of any rank at its first `Load weight begin`, `after_load` the least at its
-    last `Load weight end`, the weights are `mem usage` of the first load and of those after it.
+    last `Load weight end`, the weights are `mem usage` of the first load and of the `drafter_loads` after it.
     """
     return ProfiledMemory(
         before_load=exactly(before_load).wider(LOG_ROUNDING),
         after_load=exactly(after_load).wider(LOG_ROUNDING),
         target_weights=exactly(target_weights).wider(LOG_ROUNDING),
-        drafter_weights=None if drafter_weights is None else exactly(drafter_weights).wider(LOG_ROUNDING),
+        drafter_weights=None
+        if drafter_weights is None
+        else exactly(drafter_weights).wider(LOG_ROUNDING * drafter_loads),
         certainty=Certainty.FROM_LOG,
     )
 
