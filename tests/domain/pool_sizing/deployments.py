@@ -7,7 +7,7 @@ from typing import Any
 
 from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.kv_geometry import AttentionLayer, LatentLayer, ModelGeometry, RecurrentLayer
-from specbudget.domain.pool_sizing import PoolInputs, PoolOutcome, Prediction, memory_from_bytes
+from specbudget.domain.pool_sizing import PoolInputs, PoolOutcome, Prediction, StatePlan, memory_from_bytes
 from specbudget.domain.recurrent_state import RecurrentState, StateKind
 
 GIB = 2**30
@@ -60,6 +60,22 @@ LING_PAIR = PoolInputs(
     fraction=0.85,
 )
 """Ling 3.0 flash with its DSpark drafter on four devices."""
+
+LATENTS = ModelGeometry(layers=(LATENT,) * 7)
+"""Ling's latent layers alone."""
+
+GDN_PAIR = PoolInputs(
+    release="0.5.23",
+    memory=memory_from_bytes(before_load=100 * GIB, target_weights=69 * GIB, drafter_weights=GIB),
+    target=hybrid(GATED, layers=48, interval=4),
+    drafter=ModelGeometry(layers=(LATENT,)),
+    algorithm=DraftAlgorithm.MTP,
+    draft_tokens=4,
+    nextn_layers=1,
+    fraction=0.9,
+    state=StatePlan(replay=True),
+)
+"""20 GiB for 36 layers of gated delta attention and 12 latent ones, with a bundled head."""
 
 
 def changed(inputs: PoolInputs, **changes: Any) -> PoolInputs:

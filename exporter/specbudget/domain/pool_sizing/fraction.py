@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import chain
 
-from specbudget.domain.pool_sizing.inputs import READ_RELEASES, ServingRole
+from specbudget.domain.pool_sizing.inputs import ServingRole, read_release
 
 _GIB_MIB = 1024
 _LEAST_ACTIVATION_TOKENS = 2048
@@ -54,7 +54,7 @@ def estimated_fraction(inputs: FractionInputs) -> float | None:
     That is so for releases that were not read, for a prefill without chunks, for decode servers, whose reserve
     follows their draft tokens, for DeepEP, whose graphs decide, and for multimodal targets.
     """
-    if inputs.release not in READ_RELEASES or inputs.gpu_memory_mib <= 0 or inputs.post_capture_sizing:
+    if read_release(inputs.release) is None or inputs.gpu_memory_mib <= 0 or inputs.post_capture_sizing:
         return None
     if inputs.multimodal or inputs.deepep or inputs.role is ServingRole.DECODE:
         return None
@@ -70,12 +70,16 @@ def estimated_fraction(inputs: FractionInputs) -> float | None:
     return fraction if 0 < fraction < 1 else None
 
 
+def _is_early(inputs: FractionInputs) -> bool:
+    return read_release(inputs.release) == "0.5.18"
+
+
 def _chunk(inputs: FractionInputs) -> int:
     gib = inputs.gpu_memory_mib / _GIB_MIB
     if gib < 20:
         return 2048
     if gib < 35:
-        return 2048 if inputs.release == "0.5.18" else 4096
+        return 2048 if _is_early(inputs) else 4096
     if gib < 60:
         return 4096
     return 8192 if gib < 160 else 16384
@@ -89,7 +93,7 @@ def _largest_graph(inputs: FractionInputs) -> int:
     if gib < 20:
         largest = 8
     elif gib < 35:
-        early = inputs.release == "0.5.18"
+        early = _is_early(inputs)
         largest = (24 if early else 48) if few else (80 if early else 160)
     elif gib < 60:
         largest = 32 if few else 160
@@ -98,7 +102,7 @@ def _largest_graph(inputs: FractionInputs) -> int:
     else:
         largest = 512
     # only a limit that is given counts: the one that speculation sets comes later
-    if inputs.release != "0.5.18" and inputs.max_running is not None:
+    if not _is_early(inputs) and inputs.max_running is not None:
         largest = min(largest, inputs.max_running)
     return largest
 

@@ -22,8 +22,18 @@ MULTIMODAL_TRANSPORT_MIB = 1024
 """SGLANG_MM_FEATURE_CACHE_MB by default, kept free besides with the transports cuda_ipc and cuda_vmm."""
 
 
+def read_release(version: str) -> str | None:
+    """Which of the releases that were read a version is; None for another."""
+    release = ".".join(version.strip().removeprefix("v").split("+")[0].split(".")[:3])
+    return release if release in READ_RELEASES else None
+
+
 class ExtraBuffer(StrEnum):
-    """The radix cache's strategy for recurrent state, resolved from `--mamba-radix-cache-strategy`."""
+    """The radix cache's strategy for recurrent state, resolved from `--mamba-radix-cache-strategy`.
+
+    `auto` becomes `extra_buffer` for the families that support it on the triton backend, with overlap or with pages
+    of more than one token, and else `no_buffer`, which turns overlap off (SGLang `_mamba_radix_cache_resolution`).
+    """
 
     NONE = "no_buffer"
     PLAIN = "extra_buffer"
@@ -106,8 +116,7 @@ class PoolInputs:
     @property
     def read_release(self) -> str | None:
         """Which of the releases that were read this one is; None for another."""
-        release = ".".join(self.release.strip().removeprefix("v").split("+")[0].split(".")[:3])
-        return release if release in READ_RELEASES else None
+        return read_release(self.release)
 
     @property
     def attention_ranks(self) -> int:
