@@ -168,9 +168,7 @@ RULES = (
         what="algorithm",
         asks="Do engine and drafter mean the same algorithm?",
         check=_algorithm,
-        evidence=(
-            "`--speculative-algorithm`, `drafter.algorithm`; `architectures`, `markov_rank`, `speculators_model_type`"
-        ),
+        evidence="`--speculative-algorithm`, `drafter.algorithm`; `architectures`, `markov_rank`, its format",
         source="SGLang 0.5.23 speculative/spec_info.py; the drafter's config.json",
     ),
     Rule(
