@@ -197,7 +197,7 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "kv-pressure": Scenario(
         summary="longer prompts fill a small pool: retractions, and a queue that grows",
-        phases=(Phase(at=15, prompt_tokens=2000, arrivals=1.4),),
+        phases=(Phase(at=15, prompt_tokens=1200, arrivals=2.0),),
         max_total_tokens=49_152,
         output_tokens=(128, 480),
     ),
