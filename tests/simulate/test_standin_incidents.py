@@ -143,9 +143,9 @@ def test_kv_pressure_fills_the_pools_retracts_and_queues(virtual, shapes):
     assert queue == sorted(queue)
     assert queue[-1] > queue[0] + 20
     usage = [gauge(shapes, run.until(second), "full_token_usage") for second in range(30, 60)]
-    assert sum(share > 0.9 for share in usage) > 25
+    assert sum(share > 0.9 for share in usage) == len(usage)
     retracted = total(shapes, run, "num_retracted_requests_total")
-    assert retracted == total(shapes, run.until(60), "num_retracted_requests_total") > 5
+    assert retracted > 5
     lines = run.texts("KV cache pool is full. Retract requests.")
     assert sum(int(re.search(r"#retracted_reqs: (\d+)", line)[1]) for line in lines) == retracted
     assert total(shapes, run, "num_retracted_input_tokens_total") > 1000 * retracted

@@ -38,6 +38,10 @@ REPACKED = 0.02
 SAME_LOAD = 0.05
 """A load in a log within this share of the weights at hand was a load of them."""
 
+_NO_WEIGHTS = (
+    "weights on one device are not known: its tensors cannot all be read, or their split over ranks is not known"
+)
+
 _SSM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 _BUFFERS = {"extra_buffer": ExtraBuffer.PLAIN, "extra_buffer_lazy": ExtraBuffer.LAZY, "no_buffer": ExtraBuffer.NONE}
 _OWN_LAYOUTS = {"enable_unified_memory": "--enable-unified-memory", "enable_hisparse": "--enable-hisparse"}
@@ -117,9 +121,9 @@ def _memory(given: SizingFacts) -> ProfiledMemory | str:
     if start is not None and _same_load(start, target, drafter):
         return start.memory
     if target is None:
-        return "the target's weights on one device are not known: its tensors or their sharding are not"
+        return f"the target's {_NO_WEIGHTS}"
     if given.pair.algorithm is not None and drafter is None and _has_model(given.pair):
-        return "the drafter's weights on one device are not known: its tensors or their sharding are not"
+        return f"the drafter's {_NO_WEIGHTS}"
     charged = None if drafter is None else drafter.charged_bytes
     error = REPACKED if given.repacked else 0.0
     engine = given.budget.engine

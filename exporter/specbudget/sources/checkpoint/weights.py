@@ -116,7 +116,7 @@ def _all_missing(files: WeightFiles, weights: Weights, first: CheckpointProblem)
         message = f"{len(names)} of {len(files.files)} weight files are missing{links}: {named}{more}"
         message += "; download the checkpoint again"
     if declared is not None and present <= declared:
-        message += f" ({present} of {declared} bytes of tensors are here, {100 * present / declared:.1f} %)"
+        message += f" ({present:,} of {declared:,} bytes of tensors are here, {100 * present / declared:.1f} %)"
     return CheckpointProblem(file=first.file, message=message, kind=ProblemKind.MISSING)
 
 
