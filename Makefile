@@ -33,8 +33,8 @@ run: setup ## Start the demo: a stand-in engine and the sidecar on 127.0.0.1:987
 	@$(BIN)/specbudget demo --listen 127.0.0.1:9877
 
 .PHONY: tools
-tools: ## Fetch promtool into .cache (installs nothing)
-	@scripts/fetch-prometheus-tools.sh promtool
+tools: ## Fetch promtool, amtool and Alertmanager into .cache (installs nothing)
+	@scripts/fetch-prometheus-tools.sh promtool prometheus-alertmanager
 
 .PHONY: test
 test: setup tools check ## Run every check and every test

@@ -61,7 +61,8 @@ _INHIBIT = """
 """
 
 _END = """
-# Other kinds of receivers, in place of slack_configs (telegram_configs and webhook_configs.url_file need 0.26):
+# Other kinds of receivers, in place of slack_configs. A Telegram token in a file needs Alertmanager 0.26, a webhook's
+# address in a file 0.28:
 #
 """
 
