@@ -47,6 +47,7 @@ check: setup ## Run the checks that need no tests: style, types, layers, generat
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m specbudget.generate.reference --check
+	@$(BIN)/python -c 'import sys; from pathlib import Path; from specbudget.generate.command import run_generate; sys.exit(run_generate("all", Path("examples/budget.yaml"), Path("."), check=True))'
 	@$(BIN)/hadolint Dockerfile
 
 .PHONY: format

@@ -102,6 +102,12 @@ def test_replicas_with_the_same_trouble_are_explained_once(render: Render) -> No
     assert render("title", *alerts) == "PAGE chat: pool 0 % (r0) (and 12 more)"
 
 
+def test_a_replica_is_named_by_its_pod_where_it_has_one(render: Render) -> None:
+    """That is the name which other commands take."""
+    pod = one("High", {"summary": "pool 99 %"}, instance="10.0.0.7:9877", pod="chat-7f9c")
+    assert render("title", pod) == "PAGE chat: pool 99 % (chat-7f9c)"
+
+
 def test_what_is_over_says_so(render: Render) -> None:
     """In the title when all is over, else in a line of its own."""
     over = one("High", {"summary": "pool 99 %", "runbook_url": "#high"}, status="resolved", instance="r1")

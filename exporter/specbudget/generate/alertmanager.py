@@ -143,7 +143,8 @@ def _inhibitions() -> list[dict[str, Any]]:
         },
         {
             "source_matchers": [f'alertname="{ENGINE_DOWN}"', *of_a_replica],
-            "target_matchers": [f'alertname!="{ENGINE_DOWN}"', 'severity!="page"', *of_a_replica],
+            # What is a source and a target, as this alert is of others of its kind, is not inhibited by its like.
+            "target_matchers": ['severity!="page"', *of_a_replica],
             "equal": [*SERVICE, "instance"],
         },
     ]

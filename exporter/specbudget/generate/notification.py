@@ -36,7 +36,7 @@ TEMPLATE = r"""{{/*
 {{- end -}}
 
 {{- define "specbudget.replica" -}}
-  {{- with .Labels.instance }} ({{ . }}){{ end -}}
+  {{- with or .Labels.pod .Labels.instance }} ({{ . }}){{ end -}}
 {{- end -}}
 
 {{- define "specbudget.link" -}}
