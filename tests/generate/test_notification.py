@@ -13,11 +13,12 @@ from tests.generate.running_alertmanager import Running, alert, amtool, running,
 from specbudget.generate.notification import MOST_ALERTS, template
 
 BURN = {
-    "summary": "62 % of requests below 2.6, length 1.90",
-    "cause": "the drafter on disk changed at 02:41",
-    "description": "The error budget of 28 days is spent in 1.7 days.",
-    "command": "kubectl -n llm rollout undo deployment/chat",
-    "worst_replicas": "10.0.0.7 1.2, 10.0.0.9 1.4",
+    "summary": "chat: the acceptance SLO burns fast, 62% of events are bad",
+    "description": (
+        "62% of the valid events of 1h missed their target length; allowed is 5%. Likely cause: drafter_changed; "
+        "Shortest: chat-7 1.20; chat-9 1.41; "
+        "To turn speculation off: restart the engine without --speculative-algorithm."
+    ),
     "runbook_url": "https://runbooks.example/specbudget.md#burn",
     "dashboard_url": "https://grafana.example/d/acceptance?var-service=chat&from=now-6h",
 }
@@ -65,11 +66,11 @@ def test_a_page_on_a_phone(render: Render) -> None:
     """Service, what and number first; then cause, way out, replicas, links; nothing else."""
     said = render("message", one("Burn", BURN, cluster="eu-1", namespace="llm"))
     assert said.splitlines() == [
-        "PAGE chat: 62 % of requests below 2.6, length 1.90",
-        "Cause: the drafter on disk changed at 02:41",
-        "The error budget of 28 days is spent in 1.7 days.",
-        "Speculation off: kubectl -n llm rollout undo deployment/chat",
-        "Worst replicas: 10.0.0.7 1.2, 10.0.0.9 1.4",
+        "PAGE chat: the acceptance SLO burns fast, 62% of events are bad",
+        "62% of the valid events of 1h missed their target length; allowed is 5%.",
+        "Likely cause: drafter_changed;",
+        "Shortest: chat-7 1.20; chat-9 1.41;",
+        "To turn speculation off: restart the engine without --speculative-algorithm.",
         "Runbook: https://runbooks.example/specbudget.md#burn",
         "Dashboard: https://grafana.example/d/acceptance?var-service=chat&from=now-6h",
         "Cluster: eu-1",
@@ -85,9 +86,10 @@ def test_what_an_alert_does_not_have_leaves_no_line(render: Render) -> None:
 
 
 def test_the_link_is_the_dashboard_or_else_the_runbook(render: Render) -> None:
-    """A title leads somewhere as soon as there is anything to lead to."""
+    """A title leads somewhere as soon as there is an address to lead to; a path alone is none."""
     assert render("link", one("Burn", BURN)) == BURN["dashboard_url"]
     assert render("link", one("Burn", {"runbook_url": "https://r"})) == "https://r"
+    assert render("link", one("Burn", {"dashboard_url": "/d/a", "runbook_url": "docs/runbook.md#burn"})) == ""
 
 
 def test_replicas_with_the_same_trouble_are_explained_once(render: Render) -> None:
@@ -106,6 +108,15 @@ def test_a_replica_is_named_by_its_pod_where_it_has_one(render: Render) -> None:
     """That is the name which other commands take."""
     pod = one("High", {"summary": "pool 99 %"}, instance="10.0.0.7:9877", pod="chat-7f9c")
     assert render("title", pod) == "PAGE chat: pool 99 % (chat-7f9c)"
+    named = one("High", {"summary": "chat: pool of chat-7f9c 99 %"}, pod="chat-7f9c")
+    assert render("title", named) == "PAGE chat: pool of chat-7f9c 99 %"
+
+
+@pytest.mark.parametrize("name", ["[::1]:9877", "[b-a]", "(replica", "a.b+c", "\\\\q"])
+def test_a_name_that_is_no_pattern_breaks_no_message(render: Render, name: str) -> None:
+    """A service or a replica of any name is looked for in the summary without being taken for a pattern."""
+    odd = one("High", {"summary": f"{name}: high"}, instance=name, specbudget_service=name)
+    assert render("title", odd) == f"PAGE {name}: high ({name})"
 
 
 def test_what_is_over_says_so(render: Render) -> None:
@@ -138,11 +149,12 @@ def alerting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def test_a_page_reaches_the_pager_and_the_chat(alerting: Running) -> None:
     """Both get title, text and link, with the secrets read from their files; then both hear that it is over."""
     labels = {"severity": "page", "line": "acceptance", "specbudget_service": "pager"}
-    alerting.post(alert("Burn", annotations=BURN, **labels))
+    texts = {**BURN, "summary": BURN["summary"].replace("chat", "pager")}
+    alerting.post(alert("Burn", annotations=texts, **labels))
     wait_until(lambda: bool(alerting.receiver.of("/pagerduty", "pager") and alerting.receiver.of("/slack", "pager")))
     (event,) = alerting.receiver.of("/pagerduty", "pager")
     (message,) = alerting.receiver.of("/slack", "pager")
-    title = f"PAGE pager: {BURN['summary']}"
+    title = "PAGE pager: the acceptance SLO burns fast, 62% of events are bad"
     payload = event["payload"]
     assert (event["event_action"], event["routing_key"]) == ("trigger", "key-of-the-test")
     assert (payload["summary"], payload["severity"]) == (title, "critical")
@@ -150,16 +162,16 @@ def test_a_page_reaches_the_pager_and_the_chat(alerting: Running) -> None:
     assert event["client_url"] == BURN["dashboard_url"]
     text = payload["custom_details"]["firing"]
     assert text.splitlines()[:3] == [
-        "Cause: the drafter on disk changed at 02:41",
-        BURN["description"],
-        f"Speculation off: {BURN['command']}",
+        "62% of the valid events of 1h missed their target length; allowed is 5%.",
+        "Likely cause: drafter_changed;",
+        "Shortest: chat-7 1.20; chat-9 1.41;",
     ]
     (attachment,) = message["attachments"]
     assert (attachment["title"], attachment["fallback"]) == (title, title)
     assert attachment["title_link"] == BURN["dashboard_url"]
     assert attachment["text"].strip() == text.strip()
 
-    alerting.post(alert("Burn", annotations=BURN, resolved=True, **labels))
+    alerting.post(alert("Burn", annotations=texts, resolved=True, **labels))
     wait_until(lambda: len(alerting.receiver.of("/pagerduty", "pager") + alerting.receiver.of("/slack", "pager")) == 4)
     assert alerting.receiver.of("/pagerduty", "pager")[1]["event_action"] == "resolve"
     assert alerting.receiver.of("/slack", "pager")[1]["attachments"][0]["title"].startswith("RESOLVED pager: ")
