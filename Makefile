@@ -33,8 +33,8 @@ run: setup ## Start the demo: a stand-in engine and the sidecar on 127.0.0.1:987
 	@$(BIN)/specbudget demo --listen 127.0.0.1:9877
 
 .PHONY: tools
-tools: ## Fetch promtool into .cache (installs nothing)
-	@scripts/fetch-prometheus-tools.sh promtool
+tools: ## Fetch promtool, amtool and Alertmanager into .cache (installs nothing)
+	@scripts/fetch-prometheus-tools.sh promtool prometheus-alertmanager
 
 .PHONY: test
 test: setup tools check ## Run every check and every test
@@ -47,6 +47,7 @@ check: setup ## Run the checks that need no tests: style, types, layers, generat
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m specbudget.generate.reference --check
+	@$(BIN)/python -c 'import sys; from pathlib import Path; from specbudget.generate.command import run_generate; sys.exit(run_generate("all", Path("examples/budget.yaml"), Path("."), check=True))'
 	@$(BIN)/hadolint Dockerfile
 
 .PHONY: format

@@ -11,10 +11,10 @@ from specbudget.budget.model import Budget
 from specbudget.budget.reading import load_budget
 from specbudget.generate.files import Files, stale, write
 
-ALL: tuple[str, ...] = ()
+ALL: tuple[str, ...] = ("alertmanager",)
 """Targets of `all`, in the order in which they are written."""
 
-MODULES: dict[str, str] = {}
+MODULES: dict[str, str] = {"alertmanager": "specbudget.generate.alertmanager"}
 """The module of each target; its `files(budget)` renders what the target writes. Imported only when asked for."""
 
 

@@ -1,0 +1,155 @@
+"""What a real Alertmanager sends with the generated configuration, and what it keeps to itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from tests.generate.running_alertmanager import SETTLED, Running, alert, running, wait_until
+
+from specbudget.generate.alertmanager import ENGINE_DOWN
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def alerting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """One process for all tests; each has services of its own."""
+    with running(tmp_path_factory.mktemp("alertmanager")) as process:
+        yield process
+
+
+def test_a_page_silences_tickets_of_its_line_and_service_only(alerting: Running) -> None:
+    """Not those of another line, service, namespace or cluster, no note, and not itself."""
+    here = {"cluster": "eu", "namespace": "llm", "specbudget_service": "page-a", "line": "acceptance"}
+    there = {**here, "specbudget_service": "page-b"}
+    alerting.post(
+        alert("Burn", severity="page", **here),
+        alert("Collapsed", severity="page", **here),
+        alert("Decay", severity="ticket", **here),
+        alert("Outlier", severity="ticket", instance="r1:9877", **here),
+        alert("Strong", severity="info", **here),
+        alert("OtherLine", severity="ticket", **{**here, "line": "kv"}),
+        alert("OtherNamespace", severity="ticket", **{**here, "namespace": "test"}),
+        alert("OtherCluster", severity="ticket", **{**here, "cluster": "us"}),
+        alert("OtherService", severity="ticket", **there),
+    )
+    expected = {
+        "Burn": False,
+        "Collapsed": False,
+        "Decay": True,
+        "Outlier r1:9877": True,
+        "Strong": False,
+        "OtherLine": False,
+        "OtherNamespace": False,
+        "OtherCluster": False,
+    }
+    wait_until(lambda: alerting.suppressed("page-a") == expected)
+    assert alerting.suppressed("page-a") == expected
+    assert alerting.suppressed("page-b") == {"OtherService": False}
+
+
+def test_one_engine_that_is_down_silences_its_replica_only(alerting: Running) -> None:
+    """Not another replica, not the service as a whole, no page, and not its own alert on another replica."""
+    here = {"namespace": "llm", "specbudget_service": "down-a"}
+    first, second = {"instance": "r1:9877", **here}, {"instance": "r2:9877", **here}
+    alerting.post(
+        alert(ENGINE_DOWN, severity="ticket", line="sidecar", **first),
+        alert("PoolHigh", severity="ticket", line="kv", **first),
+        alert("Lag", severity="ticket", line="sidecar", **first),
+        alert("Strong", severity="info", line="acceptance", **first),
+        alert("PageOfReplica", severity="page", line="acceptance", **first),
+        alert("PoolHigh", severity="ticket", line="kv", **second),
+        alert("OfService", severity="ticket", line="kv", **here),
+        alert("OfOther", severity="ticket", line="kv", **{**first, "specbudget_service": "down-b"}),
+    )
+    expected = {
+        f"{ENGINE_DOWN} r1:9877": False,
+        "PoolHigh r1:9877": True,
+        "Lag r1:9877": True,
+        "Strong r1:9877": True,
+        "PageOfReplica r1:9877": False,
+        "PoolHigh r2:9877": False,
+        "OfService": False,
+    }
+    wait_until(lambda: alerting.suppressed("down-a") == expected)
+    assert alerting.suppressed("down-a") == expected
+    assert alerting.suppressed("down-b") == {"OfOther r1:9877": False}
+    alerting.post(alert(ENGINE_DOWN, severity="ticket", line="sidecar", **second))
+    expected |= {f"{ENGINE_DOWN} r2:9877": False, "PoolHigh r2:9877": True}
+    wait_until(lambda: alerting.suppressed("down-a") == expected)
+    assert alerting.suppressed("down-a") == expected
+
+
+@pytest.mark.parametrize("without", ["instance", "specbudget_service"])
+def test_a_label_that_is_missing_on_both_sides_silences_nothing(alerting: Running, without: str) -> None:
+    """Alertmanager takes two missing labels for equal; an engine that is nobody's must not silence everything."""
+    labels = {"instance": "r1:9877", "specbudget_service": "bare", "cluster": f"bare-{without}"}
+    del labels[without]
+    whole = {"instance": "r1:9877", "specbudget_service": f"whole-{without}"}
+    alerting.post(
+        alert(ENGINE_DOWN, severity="ticket", line="sidecar", **labels),
+        alert("Lag", severity="ticket", line="sidecar", **labels),
+        alert("Burn", severity="page", line="kv", **{**labels, "specbudget_service": ""}),
+        alert("PoolHigh", severity="ticket", line="kv", **{**labels, "specbudget_service": ""}),
+    )
+    alerting.post(
+        alert(ENGINE_DOWN, severity="ticket", line="sidecar", **whole),
+        alert("Lag", severity="ticket", line="sidecar", **whole),
+    )
+    # Once the later ones are judged the earlier ones are, too.
+    assert wait_until(lambda: alerting.suppressed(whole["specbudget_service"])["Lag r1:9877"])
+    seen = {
+        name: inhibited
+        for service in ("", "bare")
+        for name, inhibited in alerting.suppressed(service, cluster=labels["cluster"]).items()
+    }
+    assert len(seen) == 4
+    assert not any(seen.values()), seen
+
+
+def test_what_is_sent_when_a_page_and_tickets_come_together(alerting: Running) -> None:
+    """The page, with its sibling in the same message; the ticket of its line is not sent, others are."""
+    here = {"namespace": "llm", "specbudget_service": "sent-a", "line": "acceptance"}
+    alerting.post(
+        alert("Decay", severity="ticket", **here),
+        alert("Burn", severity="page", **here),
+        alert("Collapsed", severity="page", **here),
+        alert("PoolHigh", severity="ticket", **{**here, "line": "kv"}),
+        alert("Decay", severity="ticket", **{**here, "specbudget_service": "sent-b"}),
+    )
+    expected = [("specbudget-page", ["Burn", "Collapsed"]), ("specbudget-ticket-kv", ["PoolHigh"])]
+    wait_until(lambda: len(alerting.notified("sent-a")) >= 2 and bool(alerting.notified("sent-b")))
+    time.sleep(SETTLED)
+    assert sorted(alerting.notified("sent-a")) == expected
+    assert alerting.notified("sent-b") == [("specbudget-ticket-acceptance", ["Decay"])]
+
+
+def test_a_ticket_that_came_first_does_not_hold_up_the_page(alerting: Running) -> None:
+    """The page is sent although tickets of its line and an engine that is down were there before."""
+    here = {"specbudget_service": "late", "line": "acceptance"}
+    alerting.post(
+        alert("Decay", severity="ticket", **here),
+        alert(ENGINE_DOWN, severity="ticket", instance="r1:9877", **{**here, "line": "sidecar"}),
+    )
+    wait_until(lambda: len(alerting.notified("late")) == 2)
+    alerting.post(alert("Burn", severity="page", **here))
+    wait_until(lambda: len(alerting.notified("late")) == 3)
+    assert ("specbudget-page", ["Burn"]) in alerting.notified("late")
+
+
+def test_one_message_for_a_service_however_many_replicas(alerting: Running) -> None:
+    """Tickets of one line are one message for each service, cluster and namespace."""
+    labels = {"severity": "ticket", "line": "kv"}
+    alerting.post(
+        *(
+            alert("PoolHigh", instance=f"r{replica}:9877", specbudget_service=service, namespace=namespace, **labels)
+            for service, namespace in (("many-a", "x"), ("many-a", "y"), ("many-b", "x"))
+            for replica in range(12)
+        )
+    )
+    wait_until(lambda: len(alerting.notified("many-a") + alerting.notified("many-b")) >= 3)
+    time.sleep(SETTLED)
+    assert alerting.notified("many-a") == [("specbudget-ticket-kv", ["PoolHigh"] * 12)] * 2
+    assert alerting.notified("many-b") == [("specbudget-ticket-kv", ["PoolHigh"] * 12)]
