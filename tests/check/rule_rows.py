@@ -171,6 +171,12 @@ ROWS = [
     Row("artifacts.image_bytes", UNKNOWN, "unknown size", artifacts(image="2MiB"), no_weights("target")),
     Row("artifacts.drafter_resident_bytes", PASS, "208.8 KiB of the drafter stay"),
     Row("artifacts.drafter_resident_bytes", PASS, "freed afterwards", CHAIN, eagle3),
+    Row("codesign.agreement", WARN, "engine.args says other-drafter", {
+        "engine__args": f"{ARGS} --speculative-draft-model-path other-drafter",
+    }),
+    Row("codesign.agreement", WARN, "engine.args says org/Other-Target", {
+        "engine__args": f"{ARGS} --model-path org/Other-Target",
+    }),
     # kv
     Row("kv.target_bytes_per_token", PASS, "2,048 B"),
     Row("kv.target_bytes_per_token", UNKNOWN, "target.path is not in the budget", {"target__path": None}),

@@ -60,7 +60,7 @@ async def test_the_running_engine_s_word_wins(plans: PlanFolder, capsys: pytest.
     assert "parallelism.tensor is 4, the running engine says 1" in agreement["message"]
     assert "engine.args --dp is 2, the running engine says 1" in agreement["message"]
     assert "--speculative-algorithm is dspark, the running engine says dflash" in agreement["message"]
-    assert agreement["message"].endswith("the latter counts here; state it once")
+    assert agreement["message"].endswith("an engine's word counts before the budget's; state it once")
 
 
 async def test_an_engine_that_is_named_stands_in_for_the_budget_s(

@@ -60,14 +60,26 @@ def test_strict_turns_a_warning_into_a_failure(plans: PlanFolder) -> None:
 
 
 def test_a_line_that_is_not_budgeted_is_shown_and_does_not_count(plans: PlanFolder) -> None:
-    """A broken checkpoint fails the artifacts line; without one in the budget the verdict is of the others."""
-    (plans.target / "model.safetensors").unlink()
-    (plans.target / "model.safetensors.index.json").write_text('{"weight_map": {"x": "gone.safetensors"}}')
-    judged = plans.judge()
-    lines = {line.line.id: line for line in judged.report.lines}
+    """A model whose layers nobody knows makes the KV line unknown once it is budgeted, and counts for nothing else."""
+    config = json.loads((plans.target / "config.json").read_text())
+    del config["num_hidden_layers"]
+    (plans.target / "config.json").write_text(json.dumps(config))
+    lines = {line.line.id: line for line in plans.judge().report.lines}
+    assert not lines["kv"].budgeted
+    assert "kv" not in {finding.line for finding in plans.judge().report.counted}
+    assert "kv" in {finding.line for finding in plans.judge(budget__kv={}).report.counted}
+
+
+def test_a_checkpoint_that_is_not_whole_fails_whatever_is_budgeted(plans: PlanFolder) -> None:
+    """A pointer in the place of weights would stop the engine: it counts without an artifacts line, and is named."""
+    (plans.target / "model.safetensors").write_text(
+        "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
+    )
+    report = plans.judge().report
+    lines = {line.line.id: line for line in report.lines}
     assert (lines["artifacts"].budgeted, lines["artifacts"].verdict) == (False, FAIL)
-    assert judged.report.verdict is PASS
-    assert plans.judge(budget__artifacts={}).report.verdict is FAIL
+    assert report.verdict is FAIL
+    assert [finding.id for finding in report.deciding] == ["artifacts.target_complete"]
 
 
 def test_evidence_that_may_be_missing_does_not_make_a_line_unknown(plans: PlanFolder) -> None:

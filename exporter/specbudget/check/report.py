@@ -25,7 +25,10 @@ TEXTS: dict[str, RuleText] = {
 }
 """The words of every rule by the id of its finding."""
 
+ALWAYS_COUNTED = ("artifacts.target_complete", "artifacts.drafter_complete")
+
 _FAILED, _UNKNOWN = 1, 3
+_NOT_KNOWN = CheckResult.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +59,20 @@ class Report:
 
     @property
     def counted(self) -> tuple[Finding, ...]:
-        """Those of the budgeted lines."""
-        return tuple(finding for line in self.lines if line.budgeted for finding in line.findings)
+        """Those of the budgeted lines; a checkpoint that is not whole counts whether its line is budgeted or not."""
+        return tuple(
+            finding
+            for line in self.lines
+            for finding in line.findings
+            if line.budgeted or (finding.id in ALWAYS_COUNTED and finding.result is CheckResult.FAIL)
+        )
+
+    @property
+    def deciding(self) -> tuple[Finding, ...]:
+        """The counted findings that make the verdict what it is; empty for a pass."""
+        if self.verdict is CheckResult.PASS:
+            return ()
+        return tuple(f for f in self.counted if f.result is self.verdict and (f.required or f.result is not _NOT_KNOWN))
 
     @property
     def verdict(self) -> CheckResult:

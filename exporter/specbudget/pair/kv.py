@@ -16,6 +16,8 @@ from specbudget.domain.kv_geometry import (
 from specbudget.domain.observation import EngineFacts
 from specbudget.sources.checkpoint import Checkpoint
 
+_SCALED_FP8 = ("fp8_e4m3", "fp8")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
@@ -46,8 +48,26 @@ class Pair:
     @property
     def attention_ranks(self) -> int:
         """Ranks that share one copy of the attention heads."""
-        groups = attention_groups(self.facts, self.budget)
-        return attention_tensor_parallel(self.tensor_parallel, attention_data_parallel=groups)
+        groups, context = attention_groups(self.facts, self.budget), self.facts.sizing.attn_cp_size or 1
+        return attention_tensor_parallel(self.tensor_parallel, attention_data_parallel=groups, context_parallel=context)
+
+    @property
+    def decode_context_parallel(self) -> int:
+        """Ranks that each hold a part of every context while decoding."""
+        return self.facts.sizing.dcp_size or 1
+
+    @property
+    def target_ranks(self) -> int:
+        """Ranks over which the target's KV heads are split: those of one decode-context group hold the same."""
+        return max(1, self.attention_ranks // self.decode_context_parallel)
+
+    @property
+    def scaled_fp8_latent(self) -> bool:
+        """Whether a sparse target keeps its latent in fp8 with scales, as all CUDA backends but two do."""
+        geometry, flags = self.target.geometry, self.facts.flags
+        backends = (flags.attention_backend, flags.prefill_attention_backend, flags.decode_attention_backend)
+        plain = any(word in (name or "") for name in backends for word in ("trtllm", "tilelang"))
+        return geometry is not None and geometry.is_sparse and self.facts.kv_dtype in _SCALED_FP8 and not plain
 
     @property
     def target_element_bytes(self) -> int | None:
@@ -70,7 +90,12 @@ class Pair:
         element = self.target_element_bytes
         if self.target.geometry is None or element is None or self.pipeline_parallel > 1:
             return None
-        return bytes_per_token(self.target.geometry, tensor_parallel=self.attention_ranks, element_bytes=element)
+        return bytes_per_token(
+            self.target.geometry,
+            tensor_parallel=self.target_ranks,
+            element_bytes=element,
+            scaled_fp8_latent=self.scaled_fp8_latent,
+        )
 
     def draft_kv(self, page: int, window: int | None) -> DraftKv | None:
         """What sizes the drafter's KV; None where something of it is not known."""
@@ -111,12 +136,18 @@ class Pair:
             target=self.target.geometry,
             drafter=self.drafter.geometry,
             tensor_parallel=self.tensor_parallel,
-            attention_tensor_parallel=self.attention_ranks,
+            attention_tensor_parallel=self.attention_ranks
+            if self.algorithm is not None and self.algorithm.is_block
+            else self.target_ranks,
             target_element_bytes=target_element,
             drafter_element_bytes=drafter_element,
             nextn_layers=self.drafter.nextn_layers,
             own_path=self.facts.drafter_path is not None or self.budget.drafter.path is not None,
+            scaled_fp8_latent=self.scaled_fp8_latent,
         )
+        if charged is not None and self.algorithm is not None and self.algorithm.is_block:
+            # the drafter is not split over decode-context ranks: each holds the rows of all
+            charged *= self.decode_context_parallel
         if charged is None and self.algorithm is not None and self.algorithm.is_block:
             return drafter_token_bytes
         return charged

@@ -22,6 +22,7 @@ STYLES = {
     CheckResult.UNKNOWN: "magenta",
 }
 _BAR_CELLS = 10
+_MOST_NAMED = 3
 _PIPE_WIDTH = 120
 _INDENT, _GAP, _UNDER = "  ", "  ", 5
 _LEAST_WORDS = 40
@@ -36,7 +37,11 @@ def print_text(report: Report, *, verbose: bool, console: Console | None = None)
     _print(
         console,
         Text.assemble(
-            ("specbudget check ", "bold"), printable(report.service), "  ", (report.verdict, STYLES[report.verdict])
+            ("specbudget check ", "bold"),
+            printable(report.service),
+            "  ",
+            (report.verdict, STYLES[report.verdict]),
+            f"{': ' if report.deciding else ''}{_named(report.deciding)}",
         ),
     )
     steps = _by_weight(report.counted)
@@ -45,6 +50,12 @@ def print_text(report: Report, *, verbose: bool, console: Console | None = None)
         _print_line(console, line, verbose=verbose, told_below={finding.id for finding in steps})
     _print(console, Text())
     _print_next_steps(console, steps)
+
+
+def _named(findings: tuple[Finding, ...]) -> str:
+    """The first ids of what decides, and how many more there are."""
+    more = len(findings) - _MOST_NAMED
+    return ", ".join(f.id for f in findings[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _print(console: Console, text: Text) -> None:

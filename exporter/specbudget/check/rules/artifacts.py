@@ -7,6 +7,7 @@ from functools import partial
 
 from specbudget.catalog.lines import ARTIFACTS
 from specbudget.check.plan import Plan
+from specbudget.check.rules.kv_line import NO_DRAFTER
 from specbudget.check.rules.limits import against
 from specbudget.check.rules.rule import GateRule, told
 from specbudget.domain.drafter_parameters import drafter_parameters
@@ -47,7 +48,7 @@ def _complete(plan: Plan, artifact: str) -> Outcome | None:
 
 def _parameters(plan: Plan, artifact: str) -> Outcome | None:
     if artifact == "drafter" and not plan.has_drafter:
-        return unknown("no second model is budgeted", required=False)
+        return passes(NO_DRAFTER)
     if _bundled(plan, artifact):
         return _bundled_parameters(plan)
     side = _side(plan, artifact)

@@ -77,12 +77,33 @@ def _contradictions(plan: Plan) -> Outcome | None:
     launched, runs = parse_algorithm(launch.algorithm), parse_algorithm(running.algorithm)
     if launched is not None and runs is not None and not _same(launched, runs):
         told.append(f"engine.args --speculative-algorithm is {launched}, the running engine says {runs}")
+    told += _other_models(plan)
     version = budget.engine.version
     if version is not None and running.version is not None and version != running.version:
         told.append(f"engine.version is {version}, the running engine says {running.version}")
     if told:
-        return warns(f"{'; '.join(told)}: the latter counts here; state it once")
+        return warns(f"{'; '.join(told)}: an engine's word counts before the budget's; state it once")
     return passes("budget, launch arguments and engine agree")
+
+
+def _other_models(plan: Plan) -> list[str]:
+    """Checkpoints that the engine names and the budget does not: by the last part of their paths."""
+    told = []
+    for key, stated, launched, runs in (
+        ("target.path", plan.budget.target.path, plan.launch.target_path, plan.running.target_path),
+        ("drafter.path", plan.budget.drafter.path, plan.launch.drafter_path, plan.running.drafter_path),
+    ):
+        for source, path in (("the running engine", runs), ("engine.args", launched)):
+            # a drafter within the target's checkpoint is named by the target's path
+            inside = key == "drafter.path" and path in (plan.launch.target_path, plan.running.target_path)
+            if path is not None and stated is not None and not inside and _last(path) != _last(stated):
+                told.append(f"{key} is {stated}, {source} says {path}, and what is judged here is the former")
+                break
+    return told
+
+
+def _last(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2].lower()
 
 
 def _same(one: str, other: str) -> bool:

@@ -11,13 +11,14 @@ from specbudget.check.rules.kv_line import (
     exactness_of,
     kv_rule,
     limit_of,
+    rows_of,
     steps_of,
     why_no_drafter,
 )
 from specbudget.check.rules.limits import against
 from specbudget.check.rules.rule import told
 from specbudget.domain.drafter_cost import kv_cost_ratio
-from specbudget.domain.finding import CheckResult, Exactness, Outcome, unknown
+from specbudget.domain.finding import CheckResult, Exactness, Outcome, passes, unknown
 from specbudget.domain.pool_sizing import Prediction
 from specbudget.words import count, size
 
@@ -39,7 +40,7 @@ def _block_floor(plan: Plan) -> Outcome | None:
 
 def _need(plan: Plan) -> Outcome:
     if not plan.has_drafter:
-        return unknown(NO_DRAFTER, required=False)
+        return passes(NO_DRAFTER)
     draft, tokens = plan.draft_kv, plan.tokens_per_request
     if draft is None:
         return unknown(f"the drafter's need is not known: {why_no_drafter(plan)}", required=False)
@@ -61,19 +62,19 @@ def _need(plan: Plan) -> Outcome:
 def _allocated(plan: Plan) -> Outcome:
     limit = limit_of(plan, "drafter")
     if not plan.has_drafter:
-        return unknown(NO_DRAFTER, required=False)
+        return passes(NO_DRAFTER)
     draft, tokens = plan.draft_kv, plan.pool.tokens
     if draft is None or tokens is None:
         why = why_no_drafter(plan) if draft is None else plan.pool.reason
         return unknown(f"the drafter's pool is not known: {why}", required=limit is not None)
-    dcp = plan.facts.sizing.dcp_size or 1
+    dcp = plan.kv.decode_context_parallel
     low, point, high = (
-        draft.allocated_bytes(n, decode_context_parallel=dcp) for n in (tokens.low, tokens.point, tokens.high)
+        draft.allocated_bytes(rows_of(plan, n), decode_context_parallel=dcp)
+        for n in (tokens.low, tokens.point, tokens.high)
     )
-    steps = (
-        *steps_of(plan),
-        f"({tokens.point:,} tokens + a page of {draft.page}) x {draft.bytes_per_token:,} B = {point:,} B",
-    )
+    ranks = "" if dcp == 1 else f" x {dcp} decode-context ranks"
+    rows = f"({rows_of(plan, tokens.point):,} rows + a page of {draft.page}){ranks}"
+    steps = (*steps_of(plan), f"{rows} x {draft.bytes_per_token:,} B = {point:,} B")
     message = f"the drafter's pool has {size(point)}: a row for each of the target's {count(tokens.point)} tokens"
     if limit is None:
         return told(message, point, low=low, high=high, exactness=exactness_of(plan), arithmetic=steps)
@@ -94,7 +95,7 @@ def _allocated(plan: Plan) -> Outcome:
 
 def _cost(plan: Plan) -> Outcome:
     if not plan.has_drafter:
-        return unknown(NO_DRAFTER, required=False)
+        return passes(NO_DRAFTER)
     target, draft = plan.kv.target_token_bytes, plan.draft_kv
     charged = None if draft is None else plan.kv.charged_token_bytes(draft.bytes_per_token)
     share = ""
@@ -128,7 +129,7 @@ def _unpriced(plan: Plan) -> Outcome | None:
     if not isinstance(outcome, Prediction) or not plan.has_drafter:
         return None
     unpriced = outcome.unpriced_bytes
-    padding = plan.page * outcome.drafter_token_bytes
+    padding = plan.page * plan.kv.decode_context_parallel * outcome.drafter_token_bytes
     steps = (
         f"the drafter's pool: {outcome.drafter_pool_bytes:,} B; charged for it: {outcome.charged_bytes:,} B",
         f"left beside the pools for activations and graphs: {round(outcome.slack_bytes):,} B",
@@ -174,7 +175,9 @@ def _idle(plan: Plan) -> Outcome | None:
     if draft is None or tokens is None or per_request is None or tokens.point <= 0:
         return None
     need = draft.planned_need_bytes(concurrency=plan.concurrency, tokens_per_request=per_request)
-    allocated = draft.allocated_bytes(tokens.point)
+    allocated = draft.allocated_bytes(
+        rows_of(plan, tokens.point), decode_context_parallel=plan.kv.decode_context_parallel
+    )
     idle = allocated - need
     if need and allocated > _IDLE * need:
         return told(

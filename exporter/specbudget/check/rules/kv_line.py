@@ -11,7 +11,7 @@ from specbudget.check.rules.rule import GateRule
 from specbudget.domain.finding import Exactness, Outcome, RuleText
 from specbudget.domain.pool_sizing import NotEnoughMemory, Prediction
 
-NO_DRAFTER = "no second model is budgeted"
+NO_DRAFTER = "no second model"
 EXACT_MEMORY = "set engine.free_before_load to what the engine's log says before the first load"
 
 GEOMETRY = "SGLang 0.5.18 and 0.5.23 model_executor/pool_configurator.py; the checkpoints' config.json"
@@ -69,3 +69,9 @@ def why_no_drafter(plan: Plan) -> str:
 def kv_rule(what: str, asks: str, check: Callable[[Plan], Outcome | None], source: str, unit: str = "") -> GateRule:
     """A rule of this line."""
     return GateRule(text=RuleText(id=f"{KV.id}.{what}", asks=asks, source=source, unit=unit), check=check)
+
+
+def rows_of(plan: Plan, tokens: int) -> int:
+    """Rows of a rank's pools behind a number of tokens: 0.5.23 reports those of all decode-context ranks together."""
+    release = plan.setup.release
+    return tokens if release == (0, 5, 18) else tokens // plan.kv.decode_context_parallel

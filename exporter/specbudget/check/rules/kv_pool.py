@@ -10,6 +10,7 @@ from specbudget.check.rules.kv_line import (
     kv_rule,
     limit_of,
     line_of,
+    rows_of,
     steps_of,
 )
 from specbudget.check.rules.limits import against
@@ -67,7 +68,7 @@ def _target_pool(plan: Plan) -> Outcome | None:
     limit, tokens, token = limit_of(plan, "target"), plan.pool.tokens, plan.kv.target_token_bytes
     if tokens is None or token is None:
         return None if limit is None else unknown(f"the target's pool is not known: {plan.pool.reason or 'geometry'}")
-    low, point, high = ((n + plan.page) * token for n in (tokens.low, tokens.point, tokens.high))
+    low, point, high = ((rows_of(plan, n) + plan.page) * token for n in (tokens.low, tokens.point, tokens.high))
     if limit is None:
         return told(f"the target's pool has {size(point)}", point, low=low, high=high, exactness=exactness_of(plan))
     return against(

@@ -15,7 +15,7 @@ from specbudget.check.rules.kv_words import layer_words
 from specbudget.check.rules.rule import told
 from specbudget.domain.codesign import DrafterFacts, PairFacts, TargetFacts
 from specbudget.domain.codesign.kv_rules import target_scales
-from specbudget.domain.finding import Outcome, unknown
+from specbudget.domain.finding import Outcome, passes, unknown
 
 
 def _target_token(plan: Plan) -> Outcome:
@@ -23,7 +23,13 @@ def _target_token(plan: Plan) -> Outcome:
     if token is None:
         return unknown(f"KV of a token of the target is not known: {_why_no_geometry(plan)}", required=_counts(plan))
     geometry, element = plan.kv.target.geometry, plan.kv.target_element_bytes or 0
-    steps = () if geometry is None else layer_words(geometry, ranks=plan.kv.attention_ranks, element_bytes=element)
+    steps = (
+        ()
+        if geometry is None
+        else layer_words(
+            geometry, ranks=plan.kv.target_ranks, element_bytes=element, scaled_fp8_latent=plan.kv.scaled_fp8_latent
+        )
+    )
     return told(f"a token of the target takes {token:,} B on each device", token, arithmetic=steps)
 
 
@@ -45,7 +51,7 @@ def _why_no_geometry(plan: Plan) -> str:
 
 def _drafter_token(plan: Plan) -> Outcome:
     if not plan.has_drafter:
-        return unknown(NO_DRAFTER, required=False)
+        return passes(NO_DRAFTER)
     draft = plan.draft_kv
     if draft is None:
         return unknown(f"KV of a token of the drafter is not known: {why_no_drafter(plan)}", required=_counts(plan))
