@@ -113,7 +113,7 @@ def _target_needs(
             reach = None if layer.window is None else max(0, layer.window - 1)
             share = bytes_per_token(
                 ModelGeometry(layers=(layer,)),
-                tensor_parallel=pair.attention_ranks,
+                tensor_parallel=pair.target_ranks,
                 element_bytes=pair.target_element_bytes or 0,
             )
             rows += share * ((planned if reach is None else min(planned, reach)) + (window or 1))
