@@ -32,7 +32,10 @@ def _without_speculation(plan: Plan) -> Outcome | None:
     """What an SLO comes to where nothing drafts; None where something does."""
     if plan.pair is not None:
         return None
-    if plan.engine is None and plan.budget.engine.args is None:
+    engine = plan.budget.engine
+    silent = plan.engine is None and engine.args is None
+    # another engine's arguments are not read for this, and a word that is not known may be an algorithm of tomorrow
+    if silent or engine.kind != "sglang" or plan.facts.algorithm is not None:
         return unknown(
             "whether speculation is configured is not known, and without it there are no events: set engine.args, or "
             "drafter.path and drafter.algorithm"
