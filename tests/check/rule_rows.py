@@ -270,6 +270,12 @@ ROWS = [
     Row("staging.warmup", UNKNOWN, "set engine.args", {**staging(warmup="required"), "engine__args": None}),
     # co-design, beside the rules on the pair
     Row("codesign.approved", UNKNOWN, "--approve"),
+    Row("codesign.arguments", PASS, "every argument can be read"),
+    Row("codesign.arguments", WARN, "did you mean --mem-fraction-static?", {"engine__args": f"{ARGS} --mem-fracton 1"}),
+    Row("codesign.arguments", FAIL, "EAGEL3: SGLang refuses an unknown algorithm; did you mean EAGLE3?",
+        {"engine__args": "--speculative-algorithm EAGEL3"}),
+    Row("codesign.arguments", UNKNOWN, "--tp $TP is no whole number from 1", {"engine__args": f"{ARGS} --tp $TP"}),
+    Row("codesign.arguments", UNKNOWN, "engine.yaml is not read", {"engine__args": "--config engine.yaml"}),
     Row("codesign.agreement", PASS, "agree"),
     Row("codesign.agreement", WARN, "engine.args --tp says 2",
         {"parallelism__tensor": 4, "engine__args": f"{ARGS} --tp 2"}),

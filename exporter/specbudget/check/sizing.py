@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from specbudget.budget.model import Budget
 from specbudget.check.start_figures import StartFigures
+from specbudget.domain.argument_problems import argument_problems
+from specbudget.domain.finding import CheckResult
 from specbudget.domain.kv_geometry import LatentLayer
 from specbudget.domain.observation import EngineFacts, RankReading
 from specbudget.domain.pool_sizing import (
@@ -51,7 +53,8 @@ _OWN_LAYOUTS = {"enable_unified_memory": "--enable-unified-memory", "enable_hisp
 class SizingFacts:
     """What sizes the pools, gathered from checkpoints, arguments, log and engine.
 
-    `most_running` is the engine's limit of running requests on one data-parallel rank.
+    `most_running` is the engine's limit of running requests on one data-parallel rank; `running` says that an engine
+    answered, whose own word on its arguments stands.
     """
 
     pair: Pair
@@ -64,6 +67,7 @@ class SizingFacts:
     multimodal: bool
     start: StartFigures | None
     ranks: Mapping[str, RankReading]
+    running: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,10 +113,20 @@ def _unknown(reason: str, outcome: PoolOutcome) -> PoolSize:
 
 
 def _outcome(given: SizingFacts) -> PoolOutcome:
-    memory = _memory(given)
+    reason = _not_readable(given)
+    memory = reason if reason is not None else _memory(given)
     if isinstance(memory, str):
         return NotPredicted(reason=memory)
     return predict_pool(_inputs(given, memory))
+
+
+def _not_readable(given: SizingFacts) -> str | None:
+    """What of the arguments is not known or refused, so that a size would be of another engine than the planned."""
+    engine = given.budget.engine
+    if given.running or engine.args is None or engine.kind != "sglang":
+        return None
+    problems = argument_problems(engine.args, given.facts.version or "")
+    return next((each.message for each in problems if each.result is not CheckResult.WARN), None)
 
 
 def _memory(given: SizingFacts) -> ProfiledMemory | str:

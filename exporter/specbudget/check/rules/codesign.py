@@ -7,9 +7,10 @@ from collections.abc import Callable
 from specbudget.catalog.lines import CODESIGN
 from specbudget.check.plan import Plan
 from specbudget.check.rules.rule import GateRule
+from specbudget.domain.argument_problems import argument_problems
 from specbudget.domain.codesign import judge
 from specbudget.domain.drafter import parse_algorithm
-from specbudget.domain.finding import Finding, Outcome, RuleText, passes, unknown, warns
+from specbudget.domain.finding import CheckResult, Finding, Outcome, RuleText, passes, unknown, warns
 from specbudget.domain.pair_change import PairChange, pair_change
 
 
@@ -85,6 +86,20 @@ def _contradictions(plan: Plan) -> Outcome | None:
     return passes("budget, launch arguments and engine agree")
 
 
+def _arguments(plan: Plan) -> Outcome | None:
+    """What of SGLang's arguments cannot be read, or is refused; a running engine's own word fills what is not known."""
+    engine = plan.budget.engine
+    if engine.args is None or engine.kind != "sglang":
+        return None
+    problems = argument_problems(engine.args, plan.facts.version or "")
+    if not problems:
+        return passes("every argument can be read")
+    message = "; ".join(problem.message for problem in problems)
+    worst = problems[0].result
+    required = plan.engine is None if worst is CheckResult.UNKNOWN else None
+    return Outcome(result=worst, message=message, value=len(problems), required=required)
+
+
 def _same(one: str, other: str) -> bool:
     """EAGLE is the engine's word for MTP too."""
     return one == other or {one, other} == {"eagle", "mtp"}
@@ -96,6 +111,12 @@ def _rule(what: str, asks: str, check: Callable[[Plan], Outcome | None], source:
 
 RULES = (
     _rule("approved", "Is this the pair that was approved?", _approved, "budget.lock: fingerprints and engine release"),
+    _rule(
+        "arguments",
+        "Can the launch arguments be read?",
+        _arguments,
+        "SGLang 0.5.18 and 0.5.23 server_args.py and arg_groups/; speculative/spec_info.py (from_string)",
+    ),
     _rule(
         "agreement",
         "Do budget, launch arguments and engine agree?",
