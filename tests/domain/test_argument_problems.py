@@ -2,7 +2,7 @@
 
 import pytest
 
-from specbudget.domain.argument_problems import argument_problems
+from specbudget.domain.argument_problems import argument_problems, keys_in
 from specbudget.domain.finding import CheckResult
 
 PASS, WARN, FAIL, UNKNOWN = CheckResult.PASS, CheckResult.WARN, CheckResult.FAIL, CheckResult.UNKNOWN
@@ -74,6 +74,19 @@ def test_a_key_is_told_of_and_not_repeated(args: str) -> None:
     assert problem.result is WARN
     assert "engine.api_key_file" in problem.message
     assert "sk-secret" not in problem.message
+
+
+@pytest.mark.parametrize(
+    ("args", "keys"),
+    [
+        ("--tp 1 --api-key sk", ("api-key",)),
+        ("--admin-api-key=sk --api-k sk", ("admin-api-key", "api-k")),
+        ("--tp 1 --served-model-name api-key", ()),
+    ],
+)
+def test_keys_are_found(args: str, keys: tuple[str, ...]) -> None:
+    """Abbreviated ones, too."""
+    assert keys_in(args) == keys
 
 
 def test_the_worst_is_told_first() -> None:

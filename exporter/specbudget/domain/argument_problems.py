@@ -87,6 +87,12 @@ def argument_problems(args: str | Sequence[str], release: str = "") -> tuple[Arg
     return tuple(sorted(found, key=lambda problem: order.index(problem.result)))
 
 
+def keys_in(args: str | Sequence[str], release: str = "") -> tuple[str, ...]:
+    """The options in the arguments whose value is a secret, as they are written."""
+    names = [word[2:].partition("=")[0] for word in launch_words(args) if word.startswith("--")]
+    return tuple(name for name in names if KEYS.intersection(meanings(name, release)[:1]))
+
+
 def _unknown_option(name: str, meant: Sequence[str], release: str) -> Iterator[ArgumentProblem]:
     engine = f"SGLang {read_release(release) or ''}".strip()
     if meant:

@@ -10,8 +10,10 @@ from specbudget.check.rules.rule import GateRule
 from specbudget.domain.argument_problems import argument_problems
 from specbudget.domain.codesign import judge
 from specbudget.domain.drafter import parse_algorithm
-from specbudget.domain.finding import CheckResult, Finding, Outcome, RuleText, passes, unknown, warns
+from specbudget.domain.finding import CheckResult, Finding, Outcome, RuleText, fails, passes, unknown, warns
 from specbudget.domain.pair_change import PairChange, pair_change
+
+_GIB = 1 << 30
 
 
 def pair_findings(plan: Plan) -> tuple[Finding, ...]:
@@ -57,6 +59,14 @@ def _approved(plan: Plan) -> Outcome | None:
 def _contradictions(plan: Plan) -> Outcome | None:
     """Two places that state the same fact differently; what is named last of each stands."""
     budget, launch, running = plan.budget, plan.launch, plan.running
+    free, total = budget.engine.free_before_load, budget.engine.gpu_memory
+    if free is not None and total is not None and free - free.rounding > total:
+        return fails(
+            f"engine.free_before_load is {free / _GIB:.2f} GiB, more than the {total / _GIB:.2f} GiB of "
+            "engine.gpu_memory: correct one of them; both are of one device",
+            value=free,
+            limit=total,
+        )
     told = []
     for what, key, parallel in (
         ("tensor", "--tp", (running.tensor_parallel, launch.tensor_parallel, budget.parallelism.tensor)),

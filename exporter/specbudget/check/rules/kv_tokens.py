@@ -13,6 +13,7 @@ from specbudget.check.rules.kv_line import (
 )
 from specbudget.check.rules.kv_words import layer_words
 from specbudget.check.rules.rule import told
+from specbudget.check.sizing import LATENT_LAYOUT
 from specbudget.domain.codesign import DrafterFacts, PairFacts, TargetFacts
 from specbudget.domain.codesign.kv_rules import target_scales
 from specbudget.domain.finding import Outcome, unknown
@@ -40,6 +41,8 @@ def _why_no_geometry(plan: Plan) -> str:
         return problems[0]
     if plan.kv.pipeline_parallel > 1:
         return "which layers each pipeline stage has is the engine's affair"
+    if plan.kv.scaled_fp8_latent is None:
+        return LATENT_LAYOUT
     return why_no_element(plan.facts.kv_dtype)
 
 
