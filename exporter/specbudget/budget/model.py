@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
-from specbudget.budget.units import Bandwidth, Duration, Size
+from specbudget.budget.units import Bandwidth, Duration, Measured, Size
 from specbudget.domain import break_even as break_even_domain
 from specbudget.domain.drafter import DraftAlgorithm
 
@@ -89,7 +89,7 @@ class Engine(Section):
     args: str | list[str] | None = None
     env: dict[str, str] = Field(default_factory=dict)
     gpu_memory: Size | None = None
-    free_before_load: Size | None = None
+    free_before_load: Measured | None = None
     api_key_file: str | None = None
     tls: Tls = Tls()
     poll_interval: Duration = 5.0

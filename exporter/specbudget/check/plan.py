@@ -190,6 +190,7 @@ class Plan:
                 repacked=facts is not None and facts.quantization_method is not None,
                 multimodal=architecture.endswith("ForConditionalGeneration"),
                 start=self.start,
+                running=self.engine is not None,
                 ranks={} if self.engine is None else self.engine.ranks,
             )
         )

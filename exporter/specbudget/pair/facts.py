@@ -23,6 +23,7 @@ from specbudget.domain.codesign import (
 from specbudget.domain.codesign.flag_rules import SIMULATED_LENGTH
 from specbudget.domain.drafter import DraftAlgorithm, parse_algorithm
 from specbudget.domain.kv_geometry import RecurrentLayer
+from specbudget.domain.launch_arguments import spelled_out
 from specbudget.domain.observation import EngineFacts
 from specbudget.pair.side import Side
 from specbudget.sources.checkpoint import Checkpoint, ConfigFacts, TensorPart
@@ -82,7 +83,7 @@ def engine_setup(budget: Budget, running: EngineFacts, flags: EngineFlags | None
     engine = budget.engine
     given, planned, asked = EngineFlags(), EngineFlags(), VllmArguments()
     if engine.args is not None and engine.kind == "sglang":
-        given = read_launch_args(engine.args)
+        given = read_launch_args(spelled_out(engine.args, running.version or engine.version or ""))
         planned = given.filled_from(DEFAULTS)
     elif engine.args is not None and engine.kind == "vllm":
         asked = read_vllm_args(engine.args)

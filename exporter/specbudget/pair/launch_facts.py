@@ -15,7 +15,7 @@ from specbudget.budget.model import Budget
 from specbudget.domain.codesign import EngineFlags, read_launch_args
 from specbudget.domain.codesign.vllm_launch import read_vllm_args
 from specbudget.domain.drafter import DraftAlgorithm, block_draft_tokens, parse_algorithm
-from specbudget.domain.launch_arguments import launch_arguments, read_arguments
+from specbudget.domain.launch_arguments import launch_arguments, read_arguments, spelled_out
 from specbudget.domain.observation import EngineFacts
 from specbudget.domain.sizing_arguments import SizingArguments
 
@@ -93,7 +93,8 @@ def launch_facts(budget: Budget) -> EngineFacts:
         return _vllm_facts(engine.args, engine.version)
     if engine.args is None or engine.kind != "sglang":
         return EngineFacts(version=engine.version)
-    given = launch_arguments(engine.args)
+    words = spelled_out(engine.args, engine.version or "")
+    given = launch_arguments(words)
     values: dict[str, Any] = {}
     for name, text in given.items():
         fact = _FACTS.get(name)
@@ -101,7 +102,7 @@ def launch_facts(budget: Budget) -> EngineFacts:
             values[fact[0]] = fact[1](text) if text or fact[1] is _given else None
     # a switch that is not given is off
     switches = {"attention_dp": False, "prefetches": False, "skips_warmup": False, "adaptive": False}
-    flags: EngineFlags = read_launch_args(engine.args)
+    flags: EngineFlags = read_launch_args(words)
     sizing = read_arguments(SizingArguments, given)
     return EngineFacts(version=engine.version, flags=flags, sizing=sizing, **{**switches, **values})
 
