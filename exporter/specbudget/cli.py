@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +14,7 @@ from specbudget import __version__
 from specbudget.errors import SpecbudgetError
 
 USAGE_ERROR = 2
+CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 DEFAULT_LISTEN = "127.0.0.1:9877"
 DEFAULT_SCENARIO = "steady"
 CHECK_FORMATS = ("text", "json", "markdown", "junit")
@@ -20,15 +24,41 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code. Bad input is told in one line per problem, exit 2."""
     args = _parser().parse_args(argv)
     try:
-        return int(args.run(args))
+        code = _run(args)
+        sys.stdout.flush()
+        return code
     except SpecbudgetError as error:
         print(error, file=sys.stderr)
         return USAGE_ERROR
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        sys.stderr.close()
+        _give_up_output()
         return 141
+    except OSError as error:
+        if error.errno not in CANNOT_WRITE:
+            raise
+        _give_up_output()
+        print(f"the output cannot be written: {error.strerror}", file=sys.stderr)
+        return USAGE_ERROR
+
+
+def _run(args: argparse.Namespace) -> int:
+    try:
+        return int(args.run(args))
+    except SystemExit as ended:
+        # how rich ends a program whose reader has left: its exit code would read as a verdict
+        if isinstance(ended.__context__, BrokenPipeError):
+            raise ended.__context__ from None
+        raise
+
+
+def _give_up_output() -> None:
+    """Sends what is still to be printed nowhere, or the interpreter would fail on it when it ends."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def _parser() -> argparse.ArgumentParser:

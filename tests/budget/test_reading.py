@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from specbudget.budget.lock import load_lock
 from specbudget.budget.model import Budget, resolve
 from specbudget.budget.reading import MAX_BYTES, load_budget
 from specbudget.errors import BudgetError
@@ -141,6 +143,51 @@ def test_what_only_looks_like_yaml_is_not_repeated(tmp_path: Path, value: str, s
     path.write_text(f"service: {value}\n")
     (line,) = problems(path)
     assert line.endswith(f": not valid YAML: {says}")
+
+
+BOMB = "a: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"b{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)
+)
+ROUND = "service: &a [" + "x," * 100_000 + "*a]\n"
+
+
+@pytest.mark.parametrize(
+    "text", [BOMB, BOMB.replace("[", "{k: [").replace("]", "]}"), ROUND], ids=["list", "map", "round"]
+)
+def test_aliases_that_stand_for_billions_of_values_are_refused_at_once(tmp_path: Path, text: str) -> None:
+    """A few hundred bytes would take gigabytes; a lock and every other file is read the same way."""
+    path = tmp_path / "budget.yaml"
+    path.write_text(text)
+    before = time.process_time()
+    (line,) = problems(path)
+    assert "aliases repeat more than 1,000 values" in line
+    with pytest.raises(BudgetError, match="aliases repeat"):
+        load_lock(path)
+    assert time.process_time() - before < 5
+
+
+def test_a_value_that_is_named_once_and_meant_twice_is_read(tmp_path: Path) -> None:
+    """What aliases are for."""
+    path = tmp_path / "budget.yaml"
+    path.write_text("service: &name chat\nengine: {env: {NAME: *name}}\n")
+    assert load_budget(path).budget.engine.env == {"NAME": "chat"}
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("free_before_load: 900000000TiB", "free_before_load: too large: at most 1 EiB"),
+        (f"gpu_memory: {'9' * 400}B", "gpu_memory: too large: at most 1 EiB"),
+        (f"poll_interval: {'9' * 400}s", "poll_interval: too long: at most 100 years"),
+    ],
+    ids=["size", "size beyond any float", "duration"],
+)
+def test_a_number_beyond_all_machines_is_one_line(tmp_path: Path, value: str, says: str) -> None:
+    """Its arithmetic would overflow later, far from the key."""
+    path = tmp_path / "budget.yaml"
+    path.write_text(f"service: chat\nengine: {{{value}}}\n")
+    (line,) = problems(path)
+    assert line.startswith(f"2: engine.{says}")
 
 
 def test_deep_nesting_ends_in_a_line(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -177,18 +179,57 @@ def test_the_lock_may_lie_elsewhere(plans: PlanFolder, capsys: pytest.CaptureFix
         ("- 1\n", "a lock is a mapping"),
     ],
 )
-def test_a_lock_that_cannot_be_used_is_exit_2(
+def test_a_lock_that_cannot_be_used_is_exit_2_until_the_pair_is_approved_again(
     plans: PlanFolder, capsys: pytest.CaptureFixture[str], content: str, words: str
 ) -> None:
-    """Each fault in one line that names the file; approving does not overwrite what it cannot read."""
+    """Each fault in one line that names the file, and the way out; a plan that fails replaces nothing."""
     plans.lock.write_text(content)
     assert main(["check", "--budget", str(plans.write())]) == 2
     told = capsys.readouterr()
     assert told.out == ""
     assert str(plans.lock) in told.err
     assert words in told.err
-    assert approve(plans) == 2
+    assert "approve the pair again with `specbudget check --approve`, or delete the file" in told.err
+    assert approve(plans, budget__kv={"min_target_tokens": 400_000}) == 1
     assert plans.lock.read_text() == content
+    assert "the lock stays, which cannot be used" in capsys.readouterr().err
+    assert approve(plans) == 0
+    told = capsys.readouterr()
+    assert "it replaces one that could not be used" in told.err
+    assert len(told.err.splitlines()) == 1
+    assert load_lock(plans.lock) is not None
+
+
+def test_a_file_that_is_no_lock_by_its_name_is_never_replaced(plans: PlanFolder) -> None:
+    """--lock with the wrong name would cost a file."""
+    other = plans.folder / "notes.yaml"
+    other.write_text("- 1\n")
+    assert approve(plans, "--lock", str(other)) == 2
+    assert other.read_text() == "- 1\n"
+
+
+def test_an_explained_rule_does_not_stop_the_approval(plans: PlanFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both are done."""
+    assert approve(plans, "--explain", "kv.min_target_tokens") == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("kv.min_target_tokens")
+    assert told.err == f"approved: {plans.lock}\n"
+    assert plans.lock.exists()
+
+
+@pytest.mark.parametrize("form", ["text", "json", "markdown", "junit"])
+def test_a_reader_that_leaves_does_not_stop_the_approval(plans: PlanFolder, form: str) -> None:
+    """`check --approve | head -1` writes the lock, says so, and ends without a traceback."""
+    budget = plans.write(**LINES)
+    script = (
+        "import os, sys\nreader, writer = os.pipe()\nos.close(reader)\nos.dup2(writer, 1)\n"
+        "from specbudget.cli import main\nsys.exit(main(sys.argv[1:]))"
+    )
+    words = ["check", "--budget", str(budget), "--approve", "--format", form]
+    told = subprocess.run([sys.executable, "-c", script, *words], stderr=subprocess.PIPE, text=True, check=False)
+    assert told.returncode == 141
+    assert told.stderr == f"approved: {plans.lock}\n"
+    assert plans.lock.exists()
 
 
 def test_the_lock_of_another_service_is_exit_2(plans: PlanFolder, capsys: pytest.CaptureFixture[str]) -> None:

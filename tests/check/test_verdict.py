@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -170,6 +172,16 @@ def test_a_budget_that_cannot_be_used_is_exit_2(
     assert told.out == ""
     assert words in told.err
     assert all(line.startswith(str(plans.file)) for line in told.err.splitlines())
+
+
+@pytest.mark.parametrize("form", ["text", "json", "markdown", "junit"])
+def test_a_full_disk_is_one_line(plans: PlanFolder, form: str) -> None:
+    """The verdict could not be written, so it is no verdict: exit 2, no traceback."""
+    words = [sys.executable, "-m", "specbudget", "check", "--budget", str(plans.write(**FITS)), "--format", form]
+    with open("/dev/full", "w") as full:
+        told = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert told.returncode == 2
+    assert told.stderr == "the output cannot be written: No space left on device\n"
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,11 @@ MAX_BYTES = 1 << 20
 _REPEATED = re.compile(r"""\b(alias|anchor|tag|handle) (['"]).*\2""", re.S)
 """Where a parser repeats words of the file: a password that begins with `*`, `&` or `!` is one of these to it."""
 
+MAX_REPEATED = 1000
+"""Values that aliases may repeat in all: a few lines of aliases of aliases stand for billions of them."""
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
 Loc = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -126,6 +131,7 @@ def _parse_yaml(content: bytes, name: str) -> tuple[Any, dict[Loc, int]]:
         node = loader.get_single_node()
         if node is None:
             return None, lines
+        _check_aliases(node)
         for loc, line, repeated in _walk(node, ()):
             if repeated:
                 twice.append(Problem(name, line, _dotted(loc), "given twice: keep one"))
@@ -139,6 +145,24 @@ def _parse_yaml(content: bytes, name: str) -> tuple[Any, dict[Loc, int]]:
         raise BudgetError([Problem(name, mark.line + 1 if mark else None, "", f"not valid YAML: {reason}")]) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise BudgetError([Problem(name, None, "", f"not valid YAML: {type(error).__name__}")]) from None
+
+
+def _check_aliases(root: yaml.Node) -> None:
+    """Raises MarkedYAMLError where aliases repeat more than MAX_REPEATED values, before anything expands them."""
+    met: set[int] = set()
+    repeated, waiting = 0, [root]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in met:
+            repeated += 1 + (0 if isinstance(node, yaml.ScalarNode) else len(node.value))
+            if repeated > MAX_REPEATED:
+                problem = f"aliases repeat more than {MAX_REPEATED:,} values, write them out"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+        met.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting.extend(node.value)
+        elif isinstance(node, yaml.MappingNode):
+            waiting.extend(part for pair in node.value for part in pair)
 
 
 def _walk(node: yaml.Node, loc: Loc, depth: int = 0) -> Iterator[tuple[Loc, int, bool]]:
@@ -158,8 +182,13 @@ def _walk(node: yaml.Node, loc: Loc, depth: int = 0) -> Iterator[tuple[Loc, int,
             yield from _walk(value, (*loc, index), depth + 1)
 
 
+def shown_key(key: str | int) -> str:
+    """A key as a message may repeat it: what is no short name may be a line of somebody's text."""
+    return str(key) if isinstance(key, int) or _NAME.fullmatch(key) else "(no name)"
+
+
 def _dotted(loc: Loc) -> str:
-    return ".".join(str(part) for part in loc)
+    return ".".join(map(shown_key, loc))
 
 
 def _problem(detail: ErrorDetails, model: type[BaseModel], document: Document) -> Problem:

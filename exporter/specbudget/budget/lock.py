@@ -141,6 +141,11 @@ def lock_path(budget: Path) -> Path:
     return budget.parent / LOCK_NAME
 
 
+def is_named_as_lock(path: Path) -> bool:
+    """Whether a file that cannot be read as a lock is one by its name, so that a new lock may replace it."""
+    return path.suffix == Path(LOCK_NAME).suffix
+
+
 def load_lock(path: Path) -> LoadedLock | None:
     """Reads and checks a lock; None when there is no such file. Raises BudgetError with one Problem per fault."""
     try:

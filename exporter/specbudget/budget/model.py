@@ -19,7 +19,7 @@ from specbudget.domain import break_even as break_even_domain
 from specbudget.domain.drafter import DraftAlgorithm
 
 Ratio = Annotated[float, Field(gt=0, le=1)]
-Positive = Annotated[int, Field(ge=1)]
+Positive = Annotated[int, Field(ge=1, le=10**15)]
 Length = Annotated[float, Field(ge=1, le=1024)]
 EngineKind = Literal["sglang", "vllm", "tensorrt-llm"]
 SliForm = Literal["request", "batch", "step"]

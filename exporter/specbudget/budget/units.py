@@ -18,6 +18,10 @@ _WHOLE = frozenset({"B", "KiB", "KB", "MiB", "MB"})
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
+MOST_BYTES = 1 << 60
+MOST_SECONDS = 36500 * 86400.0
+"""Beyond these lies a slip of the pen, and numbers that arithmetic cannot hold."""
+
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
 
 
@@ -26,7 +30,10 @@ def parse_size(value: Any) -> int:
     match = _SIZE.fullmatch(value) if isinstance(value, str) else None
     if match is None or match[2] not in _SIZES:
         raise ValueError(f"{value!r} is not a size: write a number with a unit, like 12GiB or 800MB")
-    return math.floor(float(match[1]) * _SIZES[match[2]])
+    size = float(match[1]) * _SIZES[match[2]]
+    if size > MOST_BYTES:
+        raise ValueError("too large: at most 1 EiB, which is 1024PiB")
+    return math.floor(size)
 
 
 class MeasuredSize(int):
@@ -66,7 +73,10 @@ def parse_duration(value: Any) -> float:
     parts = _DURATION_PART.findall(value.replace(" ", "")) if isinstance(value, str) else []
     if not parts or "".join(number + unit for number, unit in parts) != value.replace(" ", ""):
         raise ValueError(f"{value!r} is not a duration: write a number with a unit, like 5s, 30m or 28d")
-    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    span = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    if span > MOST_SECONDS:
+        raise ValueError("too long: at most 100 years, which are 36500d")
+    return span
 
 
 Size = Annotated[int, BeforeValidator(parse_size)]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from specbudget.catalog.lines import CODESIGN
 from specbudget.check.approval import NotApproved, approve
 from specbudget.check.gather import gather
+from specbudget.check.plan import Plan
 from specbudget.check.progress import Progress
 from specbudget.check.report import Report, judge_plan
+from specbudget.errors import BudgetError
 
 
 def run_check(
@@ -34,19 +37,41 @@ def run_check(
     if explained is not None:
         from specbudget.check.output.explain import explain
 
-        sys.stdout.write(explain(explained, plan, report))
-        return report.exit_code(strict=strict)
-    _print(report, form, verbose=verbose)
-    if approving:
-        try:
-            place = approve(plan, report, lock)
-        except NotApproved as error:
-            print(error, file=sys.stderr)
-            return report.exit_code(strict=strict) or 1
-        print(f"approved: {place}", file=sys.stderr)
-        # what the rule on the approved pair said is settled by the lock, everything else stands
-        return report.without(f"{CODESIGN.id}.approved").exit_code(strict=strict)
-    return report.exit_code(strict=strict)
+        text = explain(explained, plan, report)
+    # before anything is printed: whoever reads may leave after the first line
+    settled = _approved(plan, report, lock, strict=strict) if approving else None
+    try:
+        if explained is not None:
+            sys.stdout.write(text)
+        else:
+            _print(report, form, verbose=verbose)
+        sys.stdout.flush()
+    finally:
+        if settled is not None:
+            print(settled.words, file=sys.stderr)
+    return report.exit_code(strict=strict) if settled is None else settled.code
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """What came of --approve: the line that says so, and the exit code."""
+
+    words: str
+    code: int
+
+
+def _approved(plan: Plan, report: Report, lock: Path | None, *, strict: bool) -> _Settled:
+    try:
+        place = approve(plan, report, lock)
+    except NotApproved as error:
+        kept = "" if plan.lock_problem is None else f"; the lock stays, which cannot be used: {plan.lock_problem}"
+        return _Settled(f"{error}{kept}", report.exit_code(strict=strict) or 1)
+    except BudgetError as error:
+        return _Settled(str(error), 2)
+    replaced = "" if plan.lock_problem is None else f" (it replaces one that could not be used: {plan.lock_problem})"
+    # what the rule on the approved pair said is settled by the lock, everything else stands
+    code = report.without(f"{CODESIGN.id}.approved").exit_code(strict=strict)
+    return _Settled(f"approved: {place}{replaced}", code)
 
 
 def _print(report: Report, form: str, *, verbose: bool) -> None:

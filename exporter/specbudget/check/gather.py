@@ -7,10 +7,11 @@ import contextlib
 import socket
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from specbudget.budget.lock import LoadedLock, load_lock, lock_path
+from specbudget.budget.lock import LoadedLock, is_named_as_lock, load_lock, lock_path
 from specbudget.budget.model import Budget, Tls, engine_address, resolve
 from specbudget.budget.reading import LoadedBudget, load_budget
 from specbudget.check.plan import EngineAnswer, Plan
@@ -46,8 +47,9 @@ def gather(
     Raises BudgetError for a budget or lock that cannot be used, EngineSilent.
     """
     loaded = load_budget(budget_file)
-    locked = _lock(loaded, lock, approving=approving)
-    return gather_for(loaded.budget, budget_file, engine_url=engine_url, lock=locked, working=working)
+    locked, problem = _lock(loaded, lock, approving=approving)
+    plan = gather_for(loaded.budget, budget_file, engine_url=engine_url, lock=locked, working=working)
+    return plan if problem is None else replace(plan, lock_problem=problem)
 
 
 def gather_for(
@@ -80,16 +82,25 @@ def gather_for(
     )
 
 
-def _lock(loaded: LoadedBudget, given: Path | None, *, approving: bool) -> LoadedLock | None:
+def _lock(loaded: LoadedBudget, given: Path | None, *, approving: bool) -> tuple[LoadedLock | None, str | None]:
+    """The lock, and why one cannot be read that approving will replace."""
     path = given or lock_path(loaded.path)
-    lock = load_lock(path)
+    try:
+        lock = load_lock(path)
+    except BudgetError as error:
+        if not path.is_file() or not is_named_as_lock(path):
+            raise
+        if approving:
+            return None, str(error.problems[0])
+        message = "cannot be used: approve the pair again with `specbudget check --approve`, or delete the file"
+        raise BudgetError([*error.problems, Problem(str(path), None, "", message)]) from error
     if lock is None and given is not None and not approving:
         message = "no such lock: write it with `specbudget check --approve`, or leave --lock out"
         raise BudgetError([Problem(str(given), None, "", message)])
     if lock is not None and lock.lock.service != loaded.budget.service:
         message = f"is the lock of {lock.lock.service}, the budget is of {loaded.budget.service}: name the right file"
         raise BudgetError([Problem(str(path), None, "service", message)])
-    return lock
+    return lock, None
 
 
 def _side(path: str | None, budget_file: Path, working: Callable[[str], None]) -> Side | None:

@@ -40,7 +40,8 @@ class Plan:
     """One plan before rollout. What is derived is computed once, when it is first asked for.
 
     `target` and `drafter` are None where the budget names no path. `engine` is None where no engine answered.
-    `reference_problem` says why a reference that the budget names cannot be used. `start` is the memory that the
+    `lock_problem` says why a lock that is to be replaced cannot be read, `reference_problem` why a reference that the
+    budget names cannot be used. `start` is the memory that the
     engine's log told of its last start, `tokens` how the two tokenizers compare.
     """
 
@@ -50,6 +51,7 @@ class Plan:
     drafter: Side | None = None
     engine: EngineAnswer | None = None
     lock: LoadedLock | None = None
+    lock_problem: str | None = None
     reference: Reference | None = None
     reference_problem: str | None = None
     start: StartFigures | None = None

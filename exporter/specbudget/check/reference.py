@@ -14,7 +14,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from specbudget.budget.document import read_document, validated
+from specbudget.budget.document import read_document, shown_key, validated
 from specbudget.budget.model import DEFAULT_PROFILE, Budget, Length, Positive, Section
 from specbudget.domain.reference_lengths import ReferenceLengths
 from specbudget.errors import BudgetError, Problem
@@ -79,7 +79,7 @@ def read_reference(path: Path, budget: Budget, *, served_model: str | None = Non
         known = ", ".join(budget.profile_names())
         line = document.lines.get(("profiles", unknown[0]))
         message = f"no profile of the budget, which has {known}"
-        raise BudgetError([Problem(document.name, line, f"profiles.{unknown[0]}", message)])
+        raise BudgetError([Problem(document.name, line, f"profiles.{shown_key(unknown[0])}", message)])
     return Reference(
         profiles={
             name: ReferenceLengths(
@@ -116,6 +116,9 @@ def _from_bench(path: Path) -> Reference:
     length = _accept_length(lines[-1])
     if length is None and len(lines) > 1:
         length = _accept_length(content)
+    if isinstance(length, int | float) and not isinstance(length, bool) and length == 0:
+        message = "0, so the bench ran without speculation: run it on an engine with --speculative-algorithm"
+        raise BudgetError([Problem(str(path), len(lines), "accept_length", message)])
     if isinstance(length, bool) or not isinstance(length, int | float) or not 1 <= length <= 1024:
         raise BudgetError([Problem(str(path), len(lines), "accept_length", "should be a length of at least 1")])
     return Reference(profiles={DEFAULT_PROFILE: ReferenceLengths(length=float(length))}, source=str(path))

@@ -11,10 +11,15 @@ class BreakEven:
     """Break-even by running requests, as points (running, length) with `running` rising.
 
     Between two points it is interpolated linearly; outside them the nearest point holds, since nothing was
-    measured there.
+    measured there. `everywhere` says that it was given for every batch, as one number.
     """
 
     points: tuple[tuple[int, float], ...]
+    everywhere: bool = False
+
+    def is_lower_bound(self, running: float) -> bool:
+        """Whether `running` lies beyond what was measured: break-even rises with the batch, so it may be higher."""
+        return not self.everywhere and running > self.points[-1][0]
 
     def at(self, running: float) -> float:
         """The break-even acceptance length with `running` requests in the batch."""
@@ -30,7 +35,7 @@ class BreakEven:
 
 def constant(length: float) -> BreakEven:
     """One break-even for every batch."""
-    return BreakEven(((1, length),))
+    return BreakEven(((1, length),), everywhere=True)
 
 
 def from_step_times(*, plain_ms: float, draft_ms: float, verify_ms: float, overhead_ms: float) -> BreakEven:

@@ -27,6 +27,11 @@ class ReferenceLengths:
         """Requests behind it; None where only sums or quantiles are known."""
         return len(self.lengths) or None
 
+    @property
+    def longest(self) -> float:
+        """The largest length that it tells of."""
+        return max((self.length, *self.lengths[-1:], *(length for _, length in self.quantiles[-1:])))
+
     def reached_by(self, share: float) -> tuple[float, float] | None:
         """The length that `share` of the requests reach, as an interval; None where nothing tells.
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from aiohttp import web
 
+from specbudget.serve.http_log import server_log
+
 HANDSHAKE_SECONDS = 10.0
 """A client that connects and says nothing is let go after that."""
 
@@ -60,7 +62,7 @@ async def listen(
     app: web.Application, host: str, port: int, context: ssl.SSLContext | None = None
 ) -> tuple[Listener, int]:
     """Starts serving, with TLS where `context` is given; returns the port that was really taken. Raises OSError."""
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
+    runner = web.AppRunner(app, access_log=None, logger=server_log(), shutdown_timeout=0.5)
     await runner.setup()
     try:
         listener = Listener(runner, await _serve(runner, context, host=host, port=port))

@@ -28,9 +28,39 @@ def _targets(line: AcceptanceLine) -> dict[str, float]:
     return {DEFAULT_PROFILE: line.target_length, **{name: p.target_length for name, p in line.profiles.items()}}
 
 
+def _without_speculation(plan: Plan) -> Outcome | None:
+    """What an SLO comes to where nothing drafts; None where something does."""
+    if plan.pair is not None:
+        return None
+    if plan.engine is None and plan.budget.engine.args is None:
+        return unknown(
+            "whether speculation is configured is not known, and without it there are no events: set engine.args, or "
+            "drafter.path and drafter.algorithm"
+        )
+    return fails(
+        "speculation is not configured: there will be no events; add --speculative-algorithm to engine.args, or take "
+        "the acceptance line out of the budget"
+    )
+
+
+def _of_another_drafter(plan: Plan) -> Outcome | None:
+    """What a reference comes to whose lengths this pair cannot have; None where it can."""
+    if plan.reference is None or plan.window is None:
+        return None
+    longest, name = max((measured.longest, name) for name, measured in plan.reference.profiles.items())
+    if longest <= plan.window + _ROUNDING:
+        return None
+    return fails(
+        f"the reference has a length of {longest:.2f} in profile {name}, above the verify window of {plan.window}: it "
+        "is another drafter's bench, or one of other arguments; measure this pair",
+        value=round(longest, 4),
+        limit=plan.window,
+    )
+
+
 def _window(plan: Plan) -> Outcome:
     if not plan.has_drafter:
-        return unknown("no second model is budgeted", required=False)
+        return passes("no second model")
     if plan.facts.adaptive:
         return unknown("--speculative-adaptive moves the window at run time: no single bound holds", required=False)
     if plan.window is None:
@@ -57,6 +87,8 @@ def _unattainable(plan: Plan) -> Outcome | None:
     targets = {} if line is None else _targets(line)
     if line is None or not targets:
         return None
+    if (idle := _without_speculation(plan)) is not None:
+        return idle
     beyond = {name: target for name, target in targets.items() if plan.window is not None and target > plan.window}
     if beyond:
         name, target = max(beyond.items(), key=lambda item: item[1])
@@ -66,7 +98,9 @@ def _unattainable(plan: Plan) -> Outcome | None:
             value=target,
             limit=plan.window,
         )
-    return _worst(_against_reference(plan, line, name, target) for name, target in targets.items())
+    return _of_another_drafter(plan) or _worst(
+        _against_reference(plan, line, name, target) for name, target in targets.items()
+    )
 
 
 def _key(profile: str) -> str:
@@ -161,6 +195,8 @@ def _no_margin(plan: Plan) -> Outcome | None:
     line = _line(plan)
     if line is None or plan.reference is None:
         return None
+    if plan.pair is None or _of_another_drafter(plan) is not None:
+        return unknown("the reference is not of this pair: what margin there is is not known", required=False)
     tight = []
     for name, target in _targets(line).items():
         measured = plan.reference.of(name)
@@ -184,9 +220,12 @@ def _break_even(plan: Plan) -> Outcome | None:
     curve = None if line is None else line.break_even_curve()
     if line is None or curve is None:
         return None
-    needed = curve.at(plan.concurrency)
+    if (idle := _without_speculation(plan)) is not None:
+        return idle
+    needed, at_least = curve.at(plan.concurrency), curve.is_lower_bound(plan.concurrency)
     running = f"{plan.concurrency} running requests"
-    arithmetic: tuple[str, ...] = (f"break-even at {running}: {needed:.3g}",)
+    bound = "at least " if at_least else ""
+    arithmetic: tuple[str, ...] = (f"break-even at {running}: {bound}{needed:.3g}",)
     measured = None if plan.reference is None else plan.reference.of(DEFAULT_PROFILE)
     if plan.window is not None and needed > plan.window:
         return told(
@@ -197,9 +236,11 @@ def _break_even(plan: Plan) -> Outcome | None:
             limit=plan.window,
             arithmetic=arithmetic,
         )
+    if (foreign := _of_another_drafter(plan)) is not None:
+        return foreign
     if measured is None:
         return unknown(
-            f"break-even at {running} is {needed:.2f}; without a reference acceptance it is not known whether "
+            f"break-even at {running} is {bound}{needed:.2f}; without a reference acceptance it is not known whether "
             "speculation pays",
             required=False,
         )
@@ -209,6 +250,13 @@ def _break_even(plan: Plan) -> Outcome | None:
         result = CheckResult.FAIL
         message = f"the reference length {length:.2f} is below break-even {needed:.2f} at {running}: two models are "
         message += "slower than one; run fewer requests at once or switch speculation off"
+    elif at_least:
+        result = CheckResult.UNKNOWN
+        message = (
+            f"break-even was measured up to {curve.points[-1][0]} running requests, {needed:.2f} there, and rises "
+        )
+        message += f"beyond: whether the reference length {length:.2f} pays at {plan.concurrency} is not known; "
+        message += f"measure a point at {running}"
     elif length < MARGIN * needed:
         result = CheckResult.WARN
         message = f"the reference length {length:.2f} is hardly above break-even {needed:.2f} at {running}: the "
@@ -248,6 +296,8 @@ def _events(plan: Plan) -> Outcome | None:
     line = _line(plan)
     if line is None or line.target_length is None:
         return None
+    if (idle := _without_speculation(plan)) is not None:
+        return idle
     engine = plan.budget.engine
     if line.sli in ("request", "step") and engine.request_log is None:
         return warns(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from specbudget.budget.model import StagingLine
 from specbudget.catalog.lines import STAGING
 from specbudget.check.plan import Plan
 from specbudget.check.rules.limits import against
 from specbudget.check.rules.rule import GateRule, told
-from specbudget.domain.finding import Exactness, Outcome, RuleText, fails, passes, unknown, warns
+from specbudget.domain.finding import CheckResult, Exactness, Outcome, RuleText, fails, passes, unknown, warns
 from specbudget.domain.stages import StagingMode
 from specbudget.domain.staging_estimate import StagingEstimate, estimate_staging
 from specbudget.words import seconds
@@ -115,7 +116,7 @@ def _held(plan: Plan, limit: float | None, key: str, fix: str) -> Outcome:
             exactness=Exactness.ESTIMATE,
             arithmetic=estimate.arithmetic,
         )
-    return against(
+    outcome = against(
         what,
         value=round(estimate.high, 3),
         low=estimate.low,
@@ -131,6 +132,11 @@ def _held(plan: Plan, limit: float | None, key: str, fix: str) -> Outcome:
         exactness=Exactness.ESTIMATE,
         arithmetic=estimate.arithmetic,
     )
+    if scope and outcome.result in (CheckResult.PASS, CheckResult.WARN):
+        # loading is a part of the start: that it is in time does not say that the whole is
+        message = f"{outcome.message}; name the log of a start as engine.server_log, or check a running engine"
+        return replace(outcome, result=CheckResult.UNKNOWN, message=message)
+    return outcome
 
 
 def _as_planned(plan: Plan) -> Outcome | None:
