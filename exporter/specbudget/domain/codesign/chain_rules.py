@@ -28,7 +28,7 @@ def _steps(facts: PairFacts) -> Outcome:
         return passes(f"{_told(steps)} steps, {_told(topk)} branches, {_told(tokens)} draft tokens")
     if steps is None:
         if topk is None and tokens is None:
-            return passes("the engine chooses steps, branches and draft tokens")
+            return _chosen(facts)
         if engine.flags.speculative_adaptive:
             return passes("the adaptive engine chooses its steps")
         return fails(f"branches or draft tokens without steps: SGLang refuses to start; give {_ALL_THREE}, or none")
@@ -56,13 +56,24 @@ def _steps(facts: PairFacts) -> Outcome:
     return passes(f"{tokens} of the {largest} nodes of a tree", value=tokens, limit=largest)
 
 
+def _chosen(facts: PairFacts) -> Outcome:
+    """What the engine chooses where nothing is given."""
+    shape = facts.engine.default_shape
+    if shape is None:
+        return passes("the engine chooses steps, branches and draft tokens")
+    return passes(
+        f"the engine chooses by default {shape.steps} steps, {shape.topk} branches, {shape.draft_tokens} draft tokens",
+        value=shape.draft_tokens,
+    )
+
+
 def _told(number: int | None) -> str:
     return "unknown" if number is None else str(number)
 
 
 def _tree(facts: PairFacts) -> Outcome:
     engine, flags = facts.engine, facts.engine.flags
-    topk = engine.topk
+    topk = engine.branches
     if topk in (None, 1):
         return passes("a chain of drafts, no tree")
     if engine.running:
@@ -70,15 +81,15 @@ def _tree(facts: PairFacts) -> Outcome:
     backends = {flags.attention_backend, flags.prefill_attention_backend, flags.decode_attention_backend}
     if "trtllm_mha" in backends:
         return fails(
-            f"--speculative-eagle-topk {topk} on the trtllm_mha backend, which verifies chains only: SGLang refuses "
-            "to start; set it to 1 or choose another attention backend",
+            f"{engine.branches_words} and the backend trtllm_mha verifies chains only: SGLang refuses to start; "
+            f"give {_ALL_THREE} for a chain, or choose another attention backend",
             value=topk,
             limit=1,
         )
     page, backend = flags.page_size, flags.attention_backend
     if page is not None and page > 1 and backend is not None and backend not in _PAGED_TREES:
         return fails(
-            f"--speculative-eagle-topk {topk} with --page-size {page} on {backend}: SGLang refuses to start; set "
+            f"{engine.branches_words}, with --page-size {page} on {backend}: SGLang refuses to start; set "
             f"--page-size 1, or a backend of {', '.join(_PAGED_TREES)}",
             value=topk,
             limit=1,
@@ -140,11 +151,10 @@ def _rejection(facts: PairFacts) -> Outcome:
         return warns("--speculative-use-rejection-sampling has no effect with a block drafter; drop it")
     if facts.algorithm is DraftAlgorithm.STANDALONE:
         return fails("--speculative-use-rejection-sampling is refused with STANDALONE; drop it")
-    if engine.topk not in (None, 1):
+    if engine.branches not in (None, 1):
         return fails(
-            "--speculative-use-rejection-sampling needs a chain, "
-            f"--speculative-eagle-topk is {engine.topk}; set it to 1",
-            value=engine.topk,
+            f"--speculative-use-rejection-sampling needs a chain, {engine.branches_words}; give {_ALL_THREE} for one",
+            value=engine.branches,
             limit=1,
         )
     thresholds = (flags.speculative_accept_threshold_single, flags.speculative_accept_threshold_acc)
