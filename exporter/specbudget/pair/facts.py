@@ -32,6 +32,7 @@ from specbudget.sources.checkpoint import Checkpoint, ConfigFacts, TensorPart
 
 _NOTABLE_SHARE = 0.01
 _ALIASES = {DraftAlgorithm.EAGLE, DraftAlgorithm.MTP}
+_NEVER_BUNDLED = {DraftAlgorithm.DFLASH, DraftAlgorithm.EAGLE3, DraftAlgorithm.STANDALONE}
 _ALGORITHM_BY_NAME = (
     ("dspark", DraftAlgorithm.DSPARK),
     ("dflash", DraftAlgorithm.DFLASH),
@@ -70,7 +71,9 @@ def pair_facts(
     return PairFacts(
         algorithm=algorithm,
         target=TargetFacts() if target is None else _target(target),
-        drafter=_drafter(drafter or target, bundled=bundled, stated=stated),
+        drafter=DrafterFacts(bundled=True, unseen=True)
+        if bundled and engine.kind == "sglang" and algorithm in _NEVER_BUNDLED
+        else _drafter(drafter or target, bundled=bundled, stated=stated),
         engine=_with_shape(engine, algorithm, target),
         budgeted=budgeted,
         second_model=algorithm is not DraftAlgorithm.NGRAM,
@@ -180,6 +183,7 @@ def _target(side: Side) -> TargetFacts:
         model_type=facts.model_type,
         layers=None if layers is None else layers * side.loops,
         hidden=facts.hidden_size,
+        numbered_layers=checkpoint.numbered_layers if side.loops == 1 else None,
         heads=facts.num_attention_heads,
         kv_heads=_kv_heads(checkpoint),
         vocab=facts.vocab_size,

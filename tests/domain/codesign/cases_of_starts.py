@@ -97,6 +97,16 @@ START_CASES: list[tuple[str, PairFacts, str, CheckResult, str]] = [
     ("unified memory of a chosen tree", flags(CHOSEN, enable_unified_memory=True), "exclusions", FAIL, "default"),
     ("linear replay of a chosen tree", engine(REPLAY, default_shape=DraftShape(topk=4)), "replay_ring", FAIL,
      "default"),
+    ("tensors of fewer layers than the config has", target(DSPARK, numbered_layers=35), "layers", WARN,
+     "counts 36 layers, its tensors have 35"),
+    ("prediction layers among the tensors", target(MTP, numbered_layers=37), "layers", PASS, "36"),
+    ("tensors that are not numbered", target(DSPARK, numbered_layers=None), "layers", UNKNOWN, "not known"),
+    ("an EAGLE-3 drafter that only the arguments name", flags(
+        replace(EAGLE3, drafter=DrafterFacts(bundled=True, unseen=True)), speculative_draft_model_path="/d/e3"
+    ), "draft_path", UNKNOWN, "drafter.path is missing in the budget: /d/e3 was not read"),
+    ("a drafter that only the running engine knows", engine(
+        replace(EAGLE3, drafter=DrafterFacts(bundled=True, unseen=True)), running=True
+    ), "draft_path", UNKNOWN, "the engine runs"),
     ("random weights of both models", flags(DSPARK, load_format="dummy"), "drafter_weights", FAIL, "dummy"),
     ("random weights of the target only", flags(
         DSPARK, load_format="dummy", speculative_draft_load_format="auto"

@@ -23,7 +23,7 @@ from domain.codesign.pairs_to_judge import (
     taps,
     target,
 )
-from specbudget.domain.codesign import RULES, EngineFlags, PairFacts, Rope, Rule, TapStatement, judge
+from specbudget.domain.codesign import RULES, DrafterFacts, EngineFlags, PairFacts, Rope, Rule, TapStatement, judge
 from specbudget.domain.codesign.facts import fact_words
 from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.finding import CheckResult, counts, overall
@@ -264,8 +264,15 @@ def test_an_ngram_drafter_is_no_pair() -> None:
     pair = PairFacts(algorithm=DraftAlgorithm.NGRAM, target=DSPARK.target, drafter=DSPARK.drafter, engine=DSPARK.engine)
     assert {f.check for f in judge(pair)} == {rule.what for rule in RULES if rule.alone}
     assert {rule.what for rule in RULES if rule.alone} == {
-        "algorithm", "attention_dp", "attention_ranks", "context_length"
+        "algorithm", "attention_dp", "attention_ranks", "context_length", "layers"
     }  # fmt: skip
+
+
+def test_an_unseen_drafter_is_judged_by_no_other_checkpoint() -> None:
+    """Where the budget does not name the drafter, one finding says so and no rule reads another model's config."""
+    pair = flags(replace(EAGLE3, drafter=DrafterFacts(bundled=True, unseen=True)), speculative_draft_model_path="/d/e3")
+    assert {f.check for f in judge(pair) if f.result is not PASS} == {"draft_path"}
+    assert "hidden_size" not in {f.check for f in judge(pair)}
 
 
 def test_the_worst_finding_decides() -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from specbudget.domain.codesign.adaptive_steps import ADAPTS, candidate_steps, hindrances
 from specbudget.domain.codesign.facts import FIRST_READ, PairFacts
-from specbudget.domain.codesign.rule import CHAIN, EAGLE_WORDS, SGLANG, Rule
+from specbudget.domain.codesign.rule import CHAIN, SGLANG, Rule
 from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.finding import Outcome, fails, passes, unknown, warns
 
-_ADAPTS = EAGLE_WORDS | {DraftAlgorithm.EAGLE3}
 _PAGED_TREES = ("flashinfer", "fa3", "triton")
-_CANDIDATES = {True: (0, 1, 3, 7), False: (0, 1, 3, 5, 7)}
-"""Steps that an adaptive engine without a file of its own may take, by whether it is 0.5.18."""
 _ALL_THREE = "--speculative-num-steps, --speculative-eagle-topk and --speculative-num-draft-tokens"
 
 
@@ -110,21 +108,13 @@ def _adaptive(facts: PairFacts) -> Outcome:
         return unknown("the engine's arguments are not known: set engine.args", required=False)
     if not asked:
         return passes("the number of steps is fixed")
-    hindrances = (
-        (facts.algorithm not in _ADAPTS, f"the algorithm is {facts.algorithm}"),
-        (engine.topk not in (None, 1), f"--speculative-eagle-topk is {engine.topk}"),
-        (bool(engine.attention_dp), "attention is data parallel"),
-        (bool(flags.enable_multi_layer_eagle), "--enable-multi-layer-eagle"),
-        (bool(flags.enable_two_batch_overlap), "--enable-two-batch-overlap"),
-        (bool(flags.enable_pdmux), "--enable-pdmux"),
-    )
-    reasons = [words for holds, words in hindrances if holds]
+    reasons = hindrances(facts.algorithm, topk=engine.topk, attention_dp=engine.attention_dp, flags=flags)
     if reasons:
         return warns(
             f"--speculative-adaptive is turned off by SGLang ({', '.join(reasons)}): the steps are fixed; drop it, "
             "or plan with fixed steps"
         )
-    allowed = _CANDIDATES[engine.release == FIRST_READ]
+    allowed = candidate_steps(first=engine.release == FIRST_READ)
     steps = flags.speculative_num_steps
     if steps is not None and flags.speculative_adaptive_config is None and steps not in allowed and not engine.running:
         return fails(
@@ -144,7 +134,7 @@ def _rejection(facts: PairFacts) -> Outcome:
         return fails("SGLang 0.5.18 has no --speculative-use-block-verification; drop it or upgrade to 0.5.23")
     if by_block and facts.algorithm is DraftAlgorithm.STANDALONE:
         return fails("--speculative-use-block-verification is refused with STANDALONE; drop it")
-    asked = flags.speculative_use_rejection_sampling or (by_block and facts.algorithm in _ADAPTS)
+    asked = flags.speculative_use_rejection_sampling or (by_block and facts.algorithm in ADAPTS)
     if not asked:
         return passes("no rejection sampling")
     if facts.algorithm not in CHAIN:

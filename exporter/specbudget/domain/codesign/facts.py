@@ -52,7 +52,8 @@ class TapStatement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetFacts:
-    """The target. `layers` counts a looped model's layers once per loop, as taps do.
+    """The target. `layers` counts a looped model's layers once per loop, as taps do. `numbered_layers`
+    are those that its tensors are numbered by, prediction layers included; None for a looped model.
 
     `nextn_layers` are prediction layers in its own checkpoint. `kv_heads` is None where its KV is not of heads, or of
     differing numbers of them. `kv_scales` says whether the checkpoint has scales for a quantised KV, `kv_quantization`
@@ -64,6 +65,7 @@ class TargetFacts:
     model_type: str | None = None
     layers: int | None = _fact("num_hidden_layers in the target's config.json")
     hidden: int | None = _fact("hidden_size in the target's config.json")
+    numbered_layers: int | None = None
     heads: int | None = None
     kv_heads: int | None = None
     vocab: int | None = _fact("vocab_size in the target's config.json")
@@ -86,6 +88,7 @@ class DrafterFacts:
     that an absent one is known to be absent. `bundled`: the drafter is part of the target's checkpoint, whose config
     then describes a block drafter (`bundled_block`) or whose folder holds one (`bundled_folder`).
     `sample_from_anchor`: whether the first slot of the block is a draft, None where the config does not say.
+    `unseen`: it is a checkpoint of its own that the budget does not name, so that nothing of it is known.
     `vocabulary_bytes` are those of its embedding and head as stored; `windowed_layers` attend to a window only.
     """
 
@@ -115,6 +118,7 @@ class DrafterFacts:
     bundled: bool = False
     bundled_block: bool = False
     bundled_folder: bool = False
+    unseen: bool = False
     tied: bool | None = None
     weights_known: bool = False
     dtypes: frozenset[str] | None = _fact("the drafter's tensor headers")

@@ -29,6 +29,11 @@ def _draft_path(facts: PairFacts) -> Outcome:
             "give the algorithm",
             value=path,
         )
+    if drafter.unseen and (path is not None or facts.engine.running):
+        return unknown(
+            f"drafter.path is missing in the budget: {path or 'the drafter that the engine runs'} was not read, and "
+            "nothing of it is judged; set drafter.path"
+        )
     if path is None and drafter.bundled:
         return _bundled(facts)
     if path is not None and drafter.bundled and _last_part(path) != _last_part(facts.target.name or ""):
