@@ -228,8 +228,17 @@ ROWS = [
     Row("kv.duplicate_vocabulary", PASS, "56 tokens", CHAIN, eagle3),
     # acceptance
     Row("acceptance.window", PASS, "above 8"),
-    Row("acceptance.window", UNKNOWN, "moves the window", {"engine__args": f"{ARGS} --speculative-adaptive"}),
     Row("acceptance.window", PASS, "no second model", NO_DRAFTER),
+    Row("acceptance.window", PASS, "above 8", {"engine__args": f"{ARGS} --speculative-adaptive"}),
+    Row("acceptance.window", UNKNOWN, "moves the window",
+        {**CHAIN, "engine__args": f"{CHAIN['engine__args']} --speculative-adaptive"}, eagle3),
+    Row("acceptance.unattainable", FAIL, "above the verify window of 8",
+        {**CHAIN, "engine__args": f"{CHAIN['engine__args']} --speculative-adaptive", **acceptance(target_length=9)},
+        eagle3),
+    Row("acceptance.unattainable", FAIL, "above the verify window of 12", {
+        "engine__args": "--speculative-algorithm NGRAM", "drafter__algorithm": "ngram", "drafter__path": None,
+        **acceptance(target_length=20),
+    }),
     Row("acceptance.unattainable", PASS, "reach 3.00", acceptance(target_length=2.0, reference="bench.json"),
         reference(default={"length": 4.0, "quantiles": {"0.05": 3.0}})),
     Row("acceptance.unattainable", FAIL, "above the verify window", acceptance(target_length=9)),

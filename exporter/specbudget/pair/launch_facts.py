@@ -13,6 +13,7 @@ from typing import Any
 
 from specbudget.budget.model import Budget
 from specbudget.domain.codesign import EngineFlags, read_launch_args
+from specbudget.domain.codesign.adaptive_steps import hindrances, most_steps
 from specbudget.domain.codesign.vllm_launch import read_vllm_args
 from specbudget.domain.drafter import DraftAlgorithm, block_draft_tokens, parse_algorithm
 from specbudget.domain.launch_arguments import launch_arguments, read_arguments, spelled_out
@@ -22,6 +23,7 @@ from specbudget.domain.sizing_arguments import SizingArguments
 _TREE = (5, 4, 8)
 _CHAIN = (3, 1, 4)
 _TREE_ARCHITECTURES = frozenset({"LlamaForCausalLM", "Grok1ForCausalLM", "Grok1VForCausalLM"})
+_NGRAM_TOKENS = 12
 _DEFAULT_BLOCK = {DraftAlgorithm.DSPARK: 7, DraftAlgorithm.DFLASH: 16}
 
 
@@ -132,10 +134,20 @@ def with_defaults(
 ) -> EngineFacts:
     """The facts with the steps and draft tokens that SGLang chooses where nobody gives them.
 
-    `architecture` is the target's, `block_size` the drafter checkpoint's. An adaptive drafter chooses at run time.
+    `architecture` is the target's, `block_size` the drafter checkpoint's. An adaptive drafter chooses at run time: it
+    has the most steps that it may take, for which the engine sizes its memory.
     """
-    if algorithm is None or facts.adaptive:
+    if algorithm is None:
         return facts
+    if facts.adaptive and not hindrances(
+        algorithm, topk=facts.topk, attention_dp=facts.attention_dp, flags=facts.flags
+    ):
+        most = most_steps(facts.flags)
+        return facts if most is None else replace(facts, num_steps=most, topk=1, num_draft_tokens=most + 1)
+    # what the engine turns off is off
+    facts = replace(facts, adaptive=False) if facts.adaptive else facts
+    if algorithm is DraftAlgorithm.NGRAM:
+        return replace(facts, num_draft_tokens=facts.num_draft_tokens or _NGRAM_TOKENS)
     if algorithm.is_block:
         flag = (
             facts.flags.speculative_dspark_block_size

@@ -12,13 +12,14 @@ from specbudget.domain.codesign import judge
 from specbudget.domain.drafter import parse_algorithm
 from specbudget.domain.finding import CheckResult, Finding, Outcome, RuleText, fails, passes, unknown, warns
 from specbudget.domain.pair_change import PairChange, pair_change
+from specbudget.pair.facts import lone_facts
 
 _GIB = 1 << 30
 
 
 def pair_findings(plan: Plan) -> tuple[Finding, ...]:
-    """What the rules on the pair say; nothing where there is no second model."""
-    return () if plan.pair is None or not plan.has_drafter else judge(plan.pair)
+    """What the rules on the pair say; of a target without a second model those that hold for it alone."""
+    return judge(lone_facts(plan.target, engine=plan.setup) if plan.pair is None else plan.pair)
 
 
 def change_since_approval(plan: Plan) -> PairChange | None:
