@@ -174,6 +174,13 @@ def test_a_budget_that_cannot_be_used_is_exit_2(
     assert all(line.startswith(str(plans.file)) for line in told.err.splitlines())
 
 
+def test_strict_can_pass_without_a_drafter(plans: PlanFolder) -> None:
+    """A model that does not exist leaves nothing unknown."""
+    alone = {"drafter__path": None, "drafter__algorithm": None, "engine__args": "--mem-fraction-static 0.8"}
+    line = {"min_target_tokens": 300_000, "tokens_per_request": 1024}
+    assert run(plans, "--strict", **alone, budget__kv=line, budget__acceptance={}) == 0
+
+
 @pytest.mark.parametrize("form", ["text", "json", "markdown", "junit"])
 def test_a_full_disk_is_one_line(plans: PlanFolder, form: str) -> None:
     """The verdict could not be written, so it is no verdict: exit 2, no traceback."""
