@@ -45,7 +45,10 @@ class BurnRow:
 
 FAST = BurnRow(id="burn_fast", share=0.02, long_seconds=3600.0)
 SLOW = BurnRow(id="burn_slow", share=0.05, long_seconds=6 * 3600.0)
+DAY = BurnRow(id="burn_day", share=0.10, long_seconds=86400.0)
+THREE_DAYS = BurnRow(id="burn_three_days", share=0.10, long_seconds=3 * 86400.0)
 PAGE_ROWS = (FAST, SLOW)
+TICKET_ROWS = (DAY, THREE_DAYS)
 
 
 def burn(good: float, bad: float, objective: float) -> float:
