@@ -103,12 +103,13 @@ class RecordGroup:
 def record_groups(s: RuleSettings) -> tuple[RecordGroup, ...]:
     """Every recorded series of a budget; without an SLO no event is recorded."""
     events = list(s.paging_event_windows)
+    held = sorted(set(s.paging_windows.values()))
     lengths = sorted({*LENGTH_SECONDS, *events})
     guards = [row.long_seconds for row in s.tickets if row.long_seconds not in lengths]
     return tuple(
         group
         for group in (
-            RecordGroup(id="replicas", rules=(_from_boot(s), *(_held_back(s, w) for w in sorted(set(s.paging_windows.values()))))),
+            RecordGroup(id="replicas", rules=(_from_boot(s), *(_held_back(s, w) for w in held))),
             RecordGroup(
                 id="acceptance",
                 rules=(
