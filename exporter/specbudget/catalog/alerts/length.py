@@ -64,7 +64,7 @@ def _outlier(s: RuleSettings) -> Condition:
         first=Clause(
             query=length(Level.REPLICA),
             op="<",
-            matching=f"on ({', '.join(s.labels)}) group_left",
+            matching=f"on ({', '.join(s.labels)}) group_left ()",
             bound=f"{number(CLEARLY_LOWER)} * ({length(Level.SERVICE)})",
         ),
         rest=(
