@@ -78,6 +78,9 @@ FAST = (
          | traffic((75, 50, 0.0, 900), replica="b") | lag((76, 9000), replica="b"), 1),
     fast("one replica of two was bad since its start", traffic((75, 5, 0.01, 120))
          | traffic((75, 50, 1.0, 900), replica="b") | {suspect("from_boot", "b"): "1x76"}, 0),
+    Case(alert=FAST_BURN, says="an hour of good events is outweighed after forty minutes of bad ones",
+         series=traffic((70, 5, 0.0, 120), (60, 5, 1.0, 120)), expect={"110m": 0, "116m": 1}, evaluated="2m",
+         plain=True),
     fast("the step form works alike", traffic(BAD, sli="step"), 1, plain=True),
 )  # fmt: skip
 
@@ -132,6 +135,7 @@ DAILY = (
     day("only the last two hours", traffic((137, 1, 0.10, 40), (13, 1, 0.18, 40)), 0),
     day("better since two hours", traffic((137, 1, 0.18, 40), (13, 1, 0.11, 40)), 0),
     day("idle", traffic((150, 0, 0, 0)), 0),
+    day("scrapes are missing", cut(traffic((150, 1, 0.18, 40)), 120, 30), 0),
     day("a backlog counts in tickets", traffic((150, 1, 0.18, 40)) | lag((151, 9000)), 1),
     day("bad since the start has a ticket of its own",
         traffic((150, 1, 0.18, 40)) | {suspect("from_boot"): "1x151"}, 0),
@@ -205,8 +209,11 @@ BELOW = (
     below("idle", traffic((55, 0, 0, 0)) | load(2.6, 0), 0),
     below("the busy replica counts most", traffic(BUSY, length=3.0) | load(2.0, 1) | load(4.0, 9, "b"), 1),
     below("a backlog is caught up with", traffic(BUSY, length=2.2) | load(2.6, 1.2) | lag((56, 400)), 0),
+    below("the counters restart at 0",
+          traffic((20, 2, 0.5, 50), (1, -1, 0.5, -1), (34, 2, 0.5, 50), length=2.2) | load(2.6, 1.2), 1),
+    below("scrapes are missing", cut(traffic(BUSY, length=2.2), 30, 25) | load(2.6, 1.2), 0),
     below("break-even is not known", traffic(BUSY, length=2.2), 0),
-)
+)  # fmt: skip
 
 
 def outlier(says: str, samples: Samples, fires: int, *, once: bool = False) -> Case:
@@ -224,7 +231,13 @@ OUTLIERS = (
     outlier("400 verify steps", pair(2.0, 26, 4.0), 0),
     outlier("alone", traffic((30, 1, 0, 40), length=1.2), 0),
     outlier("idle beside one that works", pair(2.0, 0, 4.0, 40), 0),
-)
+    outlier("both restart", traffic((12, 1, 0, 60), (1, -1, 0, -1), (17, 1, 0, 60), length=2.0)
+            | traffic((12, 1, 0, 60), (1, -1, 0, -1), (17, 1, 0, 60), replica="b", length=4.0), 1),
+    outlier("both healthy and one restarts", traffic((12, 1, 0, 60), (1, -1, 0, -1), (17, 1, 0, 60), length=4.0)
+            | traffic((30, 1, 0, 60), replica="b", length=4.0), 0),
+    outlier("its scrapes are missing", cut(traffic((30, 1, 0, 40), length=2.0), 8, 22)
+            | traffic((30, 1, 0, 40), replica="b", length=4.0), 0),
+)  # fmt: skip
 
 
 def suspected(alert: AlertDef, cause: str, other: str) -> tuple[Case, ...]:

@@ -57,8 +57,14 @@ COVERED = (
     case(speculation.COVERAGE, "160 requests in all", covered(0.18, 0.27), 0, at="395m"),
     case(speculation.COVERAGE, "a prefill engine", covered(0, 1, role="prefill"), 0, at="395m"),
     case(speculation.COVERAGE, "aborted ones say nothing", covered(0.6, 0.1, aborted=9), 0, at="395m"),
+    case(speculation.COVERAGE, "the counters restart at 0", {
+        key: grows((190, 0.6), (1, -1), (209, 0.6)) if "total" in key and "aborted" not in key else values
+        for key, values in covered(0.6, 0.6).items()}, 0, at="395m"),
+    case(speculation.COVERAGE, "scrapes are missing", {
+        key: grows((200, 0.3 if "slo_events" in key else 0.9), (200, GONE)) if "total" in key else values
+        for key, values in covered(0.3, 0.9).items()}, 0, at="570m"),
     case(speculation.COVERAGE, "idle", covered(0, 0), 0, at="395m"),
-)
+)  # fmt: skip
 
 WORKS = state("active", "1x100")
 SILENT = records(0) | counts("request_log")
@@ -135,6 +141,8 @@ POOLS = (
     case(memory.PRESSURE, "full and the queue grows by four", pool(1.2, 0, 4 / 15), 0, at="30m"),
     case(memory.PRESSURE, "retracting below the mark", pool(0.8, 1, 1), 0, at="30m"),
     case(memory.PRESSURE, "idle", pool(0.0), 0, at="30m"),
+    case(memory.PRESSURE, "the counter of retractions restarts", pool(1.2)
+         | {name(series.KV_RETRACTIONS, rank="0"): "40x25 0x15"}, 0, at="30m"),
     case(memory.SHRANK, "a fifth less after a restart", sizes(holds((10, 100), (2, GONE), (30, 80))), 1),
     case(memory.SHRANK, "as large as before", sizes(holds((10, 100), (2, GONE), (30, 100))), 0),
     case(memory.SHRANK, "new pods with a fifth less", sizes(holds((290, 100), (100, GONE)))
@@ -258,6 +266,9 @@ ITSELF = (
     case(sidecar.RECORDS_LOST, "6 of 480 lines", lines(6, 480), 1, at="80m"),
     case(sidecar.RECORDS_LOST, "8 of 1000", lines(8, 1000), 0, at="80m"),
     case(sidecar.RECORDS_LOST, "4 of 300", lines(4, 300), 0, at="80m"),
+    case(sidecar.RECORDS_LOST, "the counters restart at 0", {
+        key: grows((40, 0.0 if "malformed" in key else 8), (1, -1), (40, 0.0 if "malformed" in key else 8))
+        for key in lines(1, 2)}, 0, at="80m"),
     case(sidecar.RECORDS_LOST, "none", lines(0, 300), 0, at="80m"),
     case(sidecar.LAGGING, "400 s", {name(series.SOURCE_LAG, source="request_log"): "400x30"}, 1, once=True),
     case(sidecar.LAGGING, "250 s", {name(series.SOURCE_LAG, source="request_log"): "250x30"}, 0),
