@@ -42,6 +42,9 @@ def equals(label: str, value: str) -> str:
 
 def one_of(label: str, values: Iterable[str]) -> str:
     """A matcher of any of some words."""
+    values = tuple(values)
+    if len(values) == 1:
+        return equals(label, values[0])
     return f"{label}=~{quoted('|'.join(values))}"
 
 

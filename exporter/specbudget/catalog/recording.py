@@ -21,6 +21,10 @@ BACKLOG_SECONDS = 300.0
 """A replica whose events are older than this tells of the past: it is caught up with before anybody is woken."""
 
 
+SELDOM_SECONDS = 120.0
+"""How often rules over hours and days of samples are evaluated: they move slowly, and cost the server most."""
+
+
 class Level(StrEnum):
     """At which level a series is recorded."""
 
@@ -70,6 +74,7 @@ QUANTITIES = (*EVENT_QUANTITIES, *LENGTH_QUANTITIES)
 RUNNING = f"{PREFIX}engine_running_requests:avg{duration(BREAK_EVEN_SECONDS)}"
 RUNNING_OF_REPLICA, RUNNING_OF_SERVICE = f"{Level.REPLICA}:{RUNNING}", f"{Level.SERVICE}:{RUNNING}"
 BREAK_EVEN_OF_SERVICE = f"{Level.SERVICE}:{PREFIX}break_even_acceptance_length:avg{duration(BREAK_EVEN_SECONDS)}"
+LENGTHS_OF_HOUR = f"{Level.SERVICE}:{PREFIX}request_acceptance_length_bucket:increase1h"
 FROM_BOOT = f"{Level.REPLICA}:{PREFIX}bad_from_boot:last"
 
 
@@ -120,11 +125,11 @@ def record_groups(s: RuleSettings) -> tuple[RecordGroup, ...]:
                 ),
             ),
             RecordGroup(id="break-even", rules=_break_even(s) if s.has_break_even else ()),
-            # windows of hours and days move slowly, and cost the server most
             RecordGroup(
                 id="tickets",
-                interval_seconds=120.0,
+                interval_seconds=SELDOM_SECONDS,
                 rules=(
+                    *((_lengths(s),) if s.pages else ()),
                     *_increases(s, EVENT_QUANTITIES, [w for w in s.ticket_windows if w not in events]),
                     *_increases(s, (STEPS,), guards),
                     *(_ticket(s, q, w) for q in EVENT_QUANTITIES for w in s.ticket_windows),
@@ -206,6 +211,16 @@ def _held_back(s: RuleSettings, window: float) -> RecordDef:
             f"there for a replica whose events do not page: within {over} it caught up with a backlog of more than "
             f"{number(BACKLOG_SECONDS)} s, or was bad since its start"
         ),
+    )
+
+
+def _lengths(s: RuleSettings) -> RecordDef:
+    """Summed over days these stand for the increase over days, which would be read from every replica's buckets."""
+    buckets = s.of(series.REQUEST_ACCEPTANCE_LENGTH, suffix="_bucket")
+    return RecordDef(
+        name=LENGTHS_OF_HOUR,
+        expr=f"sum {s.by('profile', 'le')} (increase({buckets}[1h]))",
+        meaning="requests by acceptance length, over 1h",
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from specbudget.budget.model import Budget
 from specbudget.catalog.alerts import ALERT_LINES, ALERTS, AlertDef
 from specbudget.catalog.promql import Condition, duration
-from specbudget.catalog.recording import RecordDef, record_groups
+from specbudget.catalog.recording import SELDOM_SECONDS, RecordDef, record_groups
 from specbudget.catalog.rule_settings import RuleSettings
 from specbudget.generate.files import Files
 from specbudget.generate.rule_budget import rule_settings
@@ -57,9 +57,16 @@ def alerting_rules(s: RuleSettings) -> dict[str, Any]:
     """The file of alerts, as plain values; what the budget does not ask for is left out."""
     groups = []
     for line in ALERT_LINES:
-        conditions = [(alert, alert.condition(s)) for alert in ALERTS if alert.line == line]
-        rules = [alerting(s, alert, condition) for alert, condition in conditions if condition is not None]
-        groups.append({"name": f"specbudget-{s.service}-alerts-{line}", "rules": rules})
+        for seldom in (False, True):
+            rules = [
+                alerting(s, alert, condition)
+                for alert in ALERTS
+                if alert.line == line and alert.reads_hours is seldom and (condition := alert.condition(s)) is not None
+            ]
+            head: dict[str, Any] = {"name": f"specbudget-{s.service}-alerts-{line}"}
+            if seldom:
+                head = {"name": f"{head['name']}-seldom", "interval": duration(SELDOM_SECONDS)}
+            groups.extend([head | {"rules": rules}] if rules else [])
     return {"groups": groups}
 
 

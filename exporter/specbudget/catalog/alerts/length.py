@@ -188,7 +188,7 @@ DECAYING = AlertDef(
     line="acceptance",
     condition=lambda s: _suspected(s, Suspect.DECAY),
     for_seconds=300.0,
-    summary="[service]: the acceptance length falls steadily on [count] replicas",
+    summary="[service]: the acceptance length falls steadily on [replicas]",
     description=(
         "Nothing has stepped: the length goes down over minutes or hours, and the target is not missed yet. "
         "Likely cause:[cause] Shortest:[worst]"
@@ -213,7 +213,7 @@ BAD_FROM_BOOT = AlertDef(
     line="acceptance",
     condition=lambda s: _suspected(s, Suspect.FROM_BOOT),
     for_seconds=300.0,
-    summary="[service]: [count] replicas never reached their acceptance target since they started",
+    summary="[service]: the acceptance target was never reached since the start on [replicas]",
     description="It was not lost, it was never there: look at the pair and the rollout. Shortest:[worst]"
     " Likely cause:[cause]",
     dashboard=Dashboard.ACCEPTANCE,

@@ -109,7 +109,7 @@ PRESSURE = AlertDef(
     line="kv",
     condition=_pressure,
     for_seconds=300.0,
-    summary="[service]: the KV pool of [count] replicas is full and requests suffer",
+    summary="[service]: the KV pool is full and requests suffer on [replicas]",
     description=(
         "Over 15m the fuller of the two pools was above high_water, and requests were retracted or the queue grew."
     ),
@@ -136,6 +136,7 @@ SHRANK = AlertDef(
     severity=Severity.TICKET,
     line="kv",
     condition=_shrank,
+    reads_hours=True,
     summary="[service]: a KV pool of the target is smaller than at the last start",
     description=f"At least one pool holds less than {KEPT_CAPACITY:.0%} of the tokens that it held within a day.",
     dashboard=Dashboard.MEMORY,
@@ -228,6 +229,7 @@ CHANGED = AlertDef(
     severity=Severity.TICKET,
     line="artifacts",
     condition=_changed,
+    reads_hours=True,
     keeps=("artifact",),
     summary="[service]: the {{ $labels.artifact }} on disk changed, and no lock approves it",
     description="Within a day [count] fingerprints of it were seen.",

@@ -45,7 +45,8 @@ class AlertDef:
     `summary` and `description` are templates of Prometheus with marks, see `filled`; `words` gives the marks that
     only this alert has. `means`, `confirm` (queries and commands, `$SERVICE` is the service), `causes` (likeliest
     first) and `actions` are for the runbook. `keeps` are labels that the expression keeps beside those that every
-    alert is aggregated by.
+    alert is aggregated by. `reads_hours`: its own expression goes over hours or days of samples, so that it is
+    evaluated less often.
     """
 
     name: str
@@ -61,6 +62,7 @@ class AlertDef:
     actions: tuple[str, ...]
     for_seconds: float = 0.0
     keeps: tuple[str, ...] = ()
+    reads_hours: bool = False
     words: Callable[[RuleSettings], Mapping[str, str]] = field(default=lambda s: {})
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from specbudget.catalog import series
 from specbudget.catalog.alerts.model import AlertDef, Dashboard, Severity
 from specbudget.catalog.promql import Clause, Condition, Join, Joined, equals, inside, number, one_of
+from specbudget.catalog.recording import LENGTHS_OF_HOUR
 from specbudget.catalog.rule_settings import RuleSettings
 from specbudget.catalog.sets import RecordOutcome, Role, SliForm, Source, Suspect
 from specbudget.domain.speculation import SpeculationState
@@ -86,12 +87,11 @@ def _no_records(s: RuleSettings) -> Condition:
 def _surplus(s: RuleSettings) -> Condition | None:
     if not s.pages:
         return None
-    buckets = s.of(series.REQUEST_ACCEPTANCE_LENGTH, suffix="_bucket")
     count = s.of(series.REQUEST_ACCEPTANCE_LENGTH, suffix="_count")
     kept = (*s.labels, "profile")
     return Condition(
         first=Clause(
-            query=f"histogram_quantile(0.1, sum {s.by('profile', 'le')} (increase({buckets}[3d])))",
+            query=f"histogram_quantile(0.1, sum_over_time({LENGTHS_OF_HOUR}{s.own}[3d]))",
             op=">",
             bound=f"{number(FAR_ABOVE_TARGET)} * max {s.by('profile')} ({s.of(series.ACCEPTANCE_TARGET)})",
         ),
@@ -126,7 +126,7 @@ OFF = AlertDef(
     line="acceptance",
     condition=lambda s: _in_state(s, SpeculationState.OFF),
     for_seconds=600.0,
-    summary="[service]: [count] replicas decode without speculation",
+    summary="[service]: no speculation on [replicas]",
     description=(
         "The budget pays for a drafter and the engine does not use it: its weights and its KV take memory from "
         "the target for nothing."
@@ -148,7 +148,7 @@ FROZEN = AlertDef(
     line="acceptance",
     condition=lambda s: _in_state(s, SpeculationState.FROZEN),
     for_seconds=120.0,
-    summary="[service]: [count] replicas hold requests and make no token",
+    summary="[service]: requests are held and no token is made on [replicas]",
     description="Requests run and no token counter has moved for a minute and longer; prefill counts, too.",
     dashboard=Dashboard.ACCEPTANCE,
     means="The engine's scheduler stands still while it answers its endpoints. The length shown is of the past.",
@@ -163,7 +163,7 @@ SUSPICIOUS = AlertDef(
     line="acceptance",
     condition=_suspicious,
     for_seconds=900.0,
-    summary="[service]: the acceptance length of [count] replicas is too good to be true",
+    summary="[service]: the acceptance length is too good to be true on [replicas]",
     description="It is at the verify window, the same to the digit, or outside what is possible. Likely cause:[cause]",
     dashboard=Dashboard.ACCEPTANCE,
     means=(
@@ -184,6 +184,7 @@ COVERAGE = AlertDef(
     severity=Severity.TICKET,
     line="acceptance",
     condition=_coverage,
+    reads_hours=True,
     for_seconds=1800.0,
     summary="[service]: the acceptance SLO judges only [percent] of the requests",
     description="Over 6h most requests were too short or had a verify window below the target, so nobody judges them.",
@@ -200,7 +201,7 @@ NO_RECORDS = AlertDef(
     line="acceptance",
     condition=_no_records,
     for_seconds=900.0,
-    summary="[service]: [count] replicas generate, and their request log says nothing",
+    summary="[service]: tokens, and no record of them, on [replicas]",
     description="For 30m tokens flowed and no record was counted: the SLO sees none of this traffic.",
     dashboard=Dashboard.ACCEPTANCE,
     means="The engine works and its request log is not written, or not where the sidecar looks.",
@@ -221,6 +222,7 @@ SURPLUS = AlertDef(
     severity=Severity.INFO,
     line="acceptance",
     condition=_surplus,
+    reads_hours=True,
     for_seconds=900.0,
     keeps=("profile",),
     summary="[service]: profile {{ $labels.profile }} reaches far more than its target",

@@ -24,13 +24,15 @@ def escaped(text: str) -> str:
 def filled(text: str, s: RuleSettings, words: Mapping[str, str]) -> str:
     """A text with its marks replaced.
 
-    [service] the service, [value] the value with two digits, [percent] as a percentage, [worst] and [worst 15m] the
+    [service] the service, [value] the value with two digits, [count] without, [replicas] as so many replicas,
+    [percent] as a percentage, [worst] and [worst 15m] the
     replicas with the shortest lengths, [cause] the likely causes, [off] how speculation is turned off.
     """
     marks = {
         "[service]": f"{{{{ $labels.{SERVICE_LABEL} }}}}",
         "[value]": '{{ printf "%.2f" $value }}',
         "[count]": '{{ printf "%.0f" $value }}',
+        "[replicas]": '{{ printf "%.0f" $value }} replica{{ if ne $value 1.0 }}s{{ end }}',
         "[percent]": "{{ $value | humanizePercentage }}",
         "[worst]": _worst(s, COLLAPSE_SECONDS),
         "[worst 15m]": _worst(s, OUTLIER_SECONDS),
