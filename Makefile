@@ -47,7 +47,7 @@ check: setup ## Run the checks that need no tests: style, types, layers, generat
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m specbudget.generate.reference --check
-	@$(BIN)/python -c 'import sys; from pathlib import Path; from specbudget.generate.command import run_generate; sys.exit(run_generate("all", Path("examples/budget.yaml"), Path("."), check=True))'
+	@$(BIN)/specbudget generate all --budget examples/budget.yaml --out . --check
 	@$(BIN)/hadolint Dockerfile
 
 .PHONY: format
@@ -58,6 +58,7 @@ format: setup ## Format the code and mend what ruff can mend
 .PHONY: generate
 generate: setup ## Write the generated files anew
 	@$(BIN)/python -m specbudget.generate.reference
+	@$(BIN)/specbudget generate all --budget examples/budget.yaml --out .
 
 .PHONY: lock
 lock: setup ## Write the lock files anew from pyproject.toml; LOCK_ARGS=--upgrade takes the newest

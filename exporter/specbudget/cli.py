@@ -17,6 +17,7 @@ USAGE_ERROR = 2
 CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 DEFAULT_LISTEN = "127.0.0.1:9877"
 DEFAULT_SCENARIO = "steady"
+GENERATED = ("all", "rules", "alertmanager")
 CHECK_FORMATS = ("text", "json", "markdown", "junit")
 
 
@@ -120,6 +121,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.set_defaults(run=_serve)
 
+    generate = commands.add_parser(
+        "generate",
+        help="rules and alerts of a budget, as files",
+        description="Writes the files that follow from a budget below a folder. It never needs the engine.",
+    )
+    generate.add_argument("target", choices=GENERATED, metavar="TARGET", help=" | ".join(GENERATED))
+    generate.add_argument("--budget", required=True, type=Path, metavar="FILE", help="the budget file")
+    generate.add_argument("--out", required=True, type=Path, metavar="DIR", help="files go below this folder")
+    generate.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is out of date")
+    generate.set_defaults(run=_generate)
+
     demo = commands.add_parser("demo", help="a stand-in engine and its sidecar, with a live summary")
     _scenario(demo)
     demo.add_argument("--listen", type=_address, metavar="HOST:PORT", help="the sidecar's; default the next free port")
@@ -175,6 +187,12 @@ def _serve(args: argparse.Namespace) -> int:
 
     host, port = args.listen
     return run_serve(args.budget, host, port, args.state, args.web_config)
+
+
+def _generate(args: argparse.Namespace) -> int:
+    from specbudget.generate.command import run_generate
+
+    return run_generate(args.target, args.budget, args.out, check=args.check)
 
 
 def _demo(args: argparse.Namespace) -> int:

@@ -54,7 +54,7 @@ def ling(ling_folder: Path, ling_sides: tuple[Side, Side]) -> Callable[..., Judg
         budget = Budget.model_validate(
             {
                 "service": "ling",
-                "engine": {"version": "0.5.23", "args": LING_ARGS, "free_before_load": "178GiB", **(engine or {})},
+                "engine": {"version": "0.5.23", "args": LING_ARGS, "free_before_load": "182272MiB", **(engine or {})},
                 "target": {"path": "target"},
                 "drafter": {"path": "drafter", "algorithm": "dspark"},
                 "budget": lines,

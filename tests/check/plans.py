@@ -60,7 +60,7 @@ BUDGET: dict[str, Any] = {
         "url": NOBODY,
         "version": "0.5.23",
         "args": "--speculative-algorithm DFLASH --mem-fraction-static 0.8 --weight-loader-prefetch-checkpoints",
-        "free_before_load": "1GiB",
+        "free_before_load": "1024MiB",
         "request_log": "requests",
     },
     "target": {"path": "target"},

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from specbudget.domain.burn import FAST, PAGE_ROWS, SLOW, burn
+from specbudget.domain.burn import DAY as DAY_ROW
+from specbudget.domain.burn import FAST, PAGE_ROWS, SLOW, TICKET_ROWS, burn
 
 DAY = 86400.0
 
@@ -49,3 +50,19 @@ def test_a_short_slo_window_asks_for_burning_at_all() -> None:
 def test_burn(good: float, bad: float, expected: float) -> None:
     """The share of bad events in units of what the objective allows; no event spends nothing."""
     assert burn(good, bad, 0.95) == pytest.approx(expected)
+
+
+def test_tickets_have_windows_of_days() -> None:
+    """A tenth of the budget in a day is a burn of 2.8; in three days it is not even 1, which is what is asked then."""
+    day, days = (row.windows(objective=0.95, slo_seconds=28 * DAY) for row in TICKET_ROWS)
+    assert day.id == DAY_ROW.id
+    assert (day.factor, day.long_seconds, day.short_seconds) == (pytest.approx(2.8), DAY, DAY / 12)
+    assert (days.factor, days.long_seconds, days.short_seconds) == (1.0, 3 * DAY, DAY / 4)
+
+
+def test_the_time_to_a_page_is_told_honestly() -> None:
+    """With every event bad the fast row takes forty minutes; with half of them bad it never fires."""
+    fast = FAST.windows(objective=0.95, slo_seconds=28 * DAY)
+    assert fast.seconds_to_fire(1.0, 0.95) == pytest.approx(0.672 * 3600)
+    assert fast.seconds_to_fire(0.672, 0.95) is None
+    assert fast.seconds_to_fire(0.5, 0.95) is None

@@ -70,6 +70,7 @@ def test_words_for_algorithms(word: str | None, algorithm: DraftAlgorithm | None
         (DFLASH, 1, 16, 16),
         (EAGLE, 3, 4, 4),
         (EAGLE, 3, 16, 4),
+        (EAGLE3, 3, 2, 2),
         (EAGLE3, 5, 32, 6),
         (MTP, 1, 2, 2),
         (STANDALONE, 4, None, 5),

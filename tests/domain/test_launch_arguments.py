@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from specbudget.domain.launch_arguments import launch_arguments, read_arguments
+from specbudget.domain.launch_arguments import launch_arguments, read_arguments, spelled_out
 from specbudget.domain.sizing_arguments import SizingArguments
 
 
@@ -24,6 +24,22 @@ from specbudget.domain.sizing_arguments import SizingArguments
 def test_names_and_values(args: str | Sequence[str], found: dict[str, str]) -> None:
     """The last one counts, an equals sign is a space, and a flag is never a value."""
     assert launch_arguments(args) == found
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ("--speculative-algo EAGLE3", ["--speculative-algorithm", "EAGLE3"]),
+        ("--mem-fraction=0.8", ["--mem-fraction-static=0.8"]),
+        ("--tp 4", ["--tp-size", "4"]),
+        ("--speculative-draft x", ["--speculative-draft", "x"]),
+        ("--unheard-of 1", ["--unheard-of", "1"]),
+        ("--model m", ["--model", "m"]),
+    ],
+)
+def test_abbreviations_are_spelled_out(args: str, words: list[str]) -> None:
+    """Where an option's beginning can mean only one, as the engine's own parser has it."""
+    assert spelled_out(args, "0.5.23") == words
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ a reload makes a new Budget and never changes the one in force.
 from __future__ import annotations
 
 import math
+import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -14,7 +15,8 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
-from specbudget.budget.units import Bandwidth, Duration, Size
+from specbudget.budget.units import Bandwidth, Duration, Measured, Size
+from specbudget.catalog.labels import DEFAULT_LABELS, REPLICA_LABELS, SERVICE_LABEL
 from specbudget.domain import break_even as break_even_domain
 from specbudget.domain.drafter import DraftAlgorithm
 
@@ -33,6 +35,7 @@ ServiceName = Annotated[
 ]
 
 MAX_PROFILES = 20
+_ALERT_LABELS = frozenset({*REPLICA_LABELS, "severity", "service", "state", "series", "le"})
 DEFAULT_PROFILE = "default"
 
 
@@ -89,7 +92,7 @@ class Engine(Section):
     args: str | list[str] | None = None
     env: dict[str, str] = Field(default_factory=dict)
     gpu_memory: Size | None = None
-    free_before_load: Size | None = None
+    free_before_load: Measured | None = None
     api_key_file: str | None = None
     tls: Tls = Tls()
     poll_interval: Duration = 5.0
@@ -350,6 +353,32 @@ class Links(Section):
     dashboards: str | None = None
 
 
+LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+
+
+class Rules(Section):
+    """How the generated rules see the fleet: what pages and tickets are aggregated by."""
+
+    labels: tuple[str, ...] = DEFAULT_LABELS
+
+    @field_validator("labels")
+    @classmethod
+    def _name_the_service(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        wrong = [label for label in value if not LABEL_NAME.fullmatch(label) or label.startswith("__")]
+        if wrong:
+            raise ValueError(f"{', '.join(wrong)}: no name of a label")
+        if SERVICE_LABEL not in value or len(set(value)) != len(value):
+            raise ValueError(f"name each label once, and {SERVICE_LABEL} among them: it is what a page is about")
+        # the catalog is read only where labels are chosen: it brings numpy
+        from specbudget.catalog.series import LABELS
+
+        # no page can be aggregated by a label of the series themselves, of replicas or of alerts
+        taken = sorted(set(value) & (_ALERT_LABELS | set(LABELS)))
+        if taken:
+            raise ValueError(f"{', '.join(taken)}: the rules use this label themselves")
+        return value
+
+
 class Budget(Section):
     """A whole budget file."""
 
@@ -360,6 +389,7 @@ class Budget(Section):
     parallelism: Parallelism = Parallelism()
     budget: Lines = Lines()
     links: Links = Links()
+    rules: Rules = Rules()
 
     def profile_names(self) -> tuple[str, ...]:
         """The profiles in force, `default` first."""

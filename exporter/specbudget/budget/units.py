@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, PlainValidator
 
 _SIZES = {"B": 1}
 for _power, _letter in enumerate("KMGTP", start=1):
     _SIZES[f"{_letter}iB"] = 1024**_power
     _SIZES[f"{_letter}B"] = 1000**_power
+
+_WHOLE = frozenset({"B", "KiB", "KB", "MiB", "MB"})
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
@@ -34,6 +36,31 @@ def parse_size(value: Any) -> int:
     return math.floor(size)
 
 
+class MeasuredSize(int):
+    """Bytes as they were read off: `rounding` is by how much they may lie beside it, 0 for a size to the byte."""
+
+    rounding: float
+
+    def __new__(cls, size: int, rounding: float = 0.0) -> Self:
+        """A size that was rounded by at most `rounding` bytes."""
+        measured = super().__new__(cls, size)
+        measured.rounding = rounding
+        return measured
+
+
+def parse_measured(value: Any) -> MeasuredSize:
+    """A size with its rounding: half of the last digit of a large unit, as a log prints it, but at most 0.005.
+
+    Bytes, KiB and MiB are taken to the byte.
+    """
+    size = parse_size(value)
+    match = _SIZE.fullmatch(value)
+    if match is None or match[2] in _WHOLE:
+        return MeasuredSize(size)
+    decimals = max(2, len(match[1].partition(".")[2]))
+    return MeasuredSize(size, 0.5 * 10**-decimals * _SIZES[match[2]])
+
+
 def parse_bandwidth(value: Any) -> int:
     """Bytes per second of `2GiB/s`."""
     if not isinstance(value, str) or not value.strip().endswith("/s"):
@@ -54,6 +81,8 @@ def parse_duration(value: Any) -> float:
 
 Size = Annotated[int, BeforeValidator(parse_size)]
 """Bytes."""
+Measured = Annotated[MeasuredSize, PlainValidator(parse_measured)]
+"""Bytes with their rounding."""
 Bandwidth = Annotated[int, BeforeValidator(parse_bandwidth)]
 """Bytes per second."""
 Duration = Annotated[float, BeforeValidator(parse_duration)]

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from specbudget.catalog import sets
+from specbudget.catalog.labels import SERVICE_LABEL as SERVICE_LABEL
 from specbudget.catalog.lines import LINES, Unit
 from specbudget.domain.device_memory import MemoryPart
 
 PREFIX = "specbudget_"
-SERVICE_LABEL = "specbudget_service"
 
 
 class Kind(StrEnum):

@@ -13,6 +13,7 @@ from specbudget.check.reference import Reference
 from specbudget.check.sizing import PoolSize, SizingFacts, pool_size
 from specbudget.check.start_figures import StartFigures
 from specbudget.domain.codesign import EngineSetup, PairFacts, TokenComparison
+from specbudget.domain.codesign.adaptive_steps import most_steps
 from specbudget.domain.drafter import DraftAlgorithm, DraftKv, verify_window
 from specbudget.domain.observation import EngineFacts, RankReading
 from specbudget.domain.start_phases import StartPhases
@@ -125,8 +126,8 @@ class Plan:
 
     @cached_property
     def window(self) -> int | None:
-        """The verify window; None where it is not known or moves at run time."""
-        if self.algorithm is None or self.facts.adaptive:
+        """The verify window, of an adaptive engine the largest; None where it is not known."""
+        if self.algorithm is None or (self.facts.adaptive and most_steps(self.facts.flags) is None):
             return None
         return verify_window(
             self.algorithm, num_steps=self.facts.num_steps, num_draft_tokens=self.facts.num_draft_tokens
@@ -192,6 +193,7 @@ class Plan:
                 repacked=facts is not None and facts.quantization_method is not None,
                 multimodal=architecture.endswith("ForConditionalGeneration"),
                 start=self.start,
+                running=self.engine is not None,
                 ranks={} if self.engine is None else self.engine.ranks,
             )
         )

@@ -25,7 +25,11 @@ TEXTS: dict[str, RuleText] = {
 }
 """The words of every rule by the id of its finding."""
 
-ALWAYS_COUNTED = ("artifacts.target_complete", "artifacts.drafter_complete")
+ALWAYS_COUNTED = (
+    "artifacts.target_complete",
+    "artifacts.drafter_complete",
+    *(rule.id for rule in PAIR_RULES if rule.alone),
+)
 
 _FAILED, _UNKNOWN = 1, 3
 _NOT_KNOWN = CheckResult.UNKNOWN

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from specbudget.budget.model import Budget
+from specbudget.check.served_weights import weight_shares, why_weights_unknown
 from specbudget.check.start_figures import StartFigures
+from specbudget.domain.argument_problems import argument_problems
+from specbudget.domain.finding import CheckResult
 from specbudget.domain.kv_geometry import LatentLayer
 from specbudget.domain.observation import EngineFacts, RankReading
 from specbudget.domain.pool_sizing import (
@@ -42,6 +45,11 @@ _NO_WEIGHTS = (
     "weights on one device are not known: its tensors cannot all be read, or their split over ranks is not known"
 )
 
+LATENT_LAYOUT = (
+    "the bytes of a sparse latent in fp8 follow the attention backend: set --dsa-prefill-backend and "
+    "--dsa-decode-backend"
+)
+
 _SSM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 _BUFFERS = {"extra_buffer": ExtraBuffer.PLAIN, "extra_buffer_lazy": ExtraBuffer.LAZY, "no_buffer": ExtraBuffer.NONE}
 _OWN_LAYOUTS = {"enable_unified_memory": "--enable-unified-memory", "enable_hisparse": "--enable-hisparse"}
@@ -51,7 +59,8 @@ _OWN_LAYOUTS = {"enable_unified_memory": "--enable-unified-memory", "enable_hisp
 class SizingFacts:
     """What sizes the pools, gathered from checkpoints, arguments, log and engine.
 
-    `most_running` is the engine's limit of running requests on one data-parallel rank.
+    `most_running` is the engine's limit of running requests on one data-parallel rank; `running` says that an engine
+    answered, whose own word on its arguments stands.
     """
 
     pair: Pair
@@ -64,6 +73,7 @@ class SizingFacts:
     multimodal: bool
     start: StartFigures | None
     ranks: Mapping[str, RankReading]
+    running: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,10 +119,22 @@ def _unknown(reason: str, outcome: PoolOutcome) -> PoolSize:
 
 
 def _outcome(given: SizingFacts) -> PoolOutcome:
-    memory = _memory(given)
+    reason = _not_readable(given)
+    memory = reason if reason is not None else _memory(given)
     if isinstance(memory, str):
         return NotPredicted(reason=memory)
+    if given.pair.scaled_fp8_latent is None:
+        return NotPredicted(reason=LATENT_LAYOUT)
     return predict_pool(_inputs(given, memory))
+
+
+def _not_readable(given: SizingFacts) -> str | None:
+    """What of the arguments is not known or refused, so that a size would be of another engine than the planned."""
+    engine = given.budget.engine
+    if given.running or engine.args is None or engine.kind != "sglang":
+        return None
+    problems = argument_problems(engine.args, given.facts.version or "")
+    return next((each.message for each in problems if each.result is not CheckResult.WARN), None)
 
 
 def _memory(given: SizingFacts) -> ProfiledMemory | str:
@@ -124,8 +146,14 @@ def _memory(given: SizingFacts) -> ProfiledMemory | str:
         return f"the target's {_NO_WEIGHTS}"
     if given.pair.algorithm is not None and drafter is None and _has_model(given.pair):
         return f"the drafter's {_NO_WEIGHTS}"
-    charged = None if drafter is None else drafter.charged_bytes
-    error = REPACKED if given.repacked else 0.0
+    reason = why_weights_unknown(given.pair)
+    if reason is not None:
+        return reason
+    shares = weight_shares(given.pair)
+    wide, drafter_wide = shares.target, shares.drafter
+    target = replace(target, charged_bytes=round(target.charged_bytes * wide))
+    charged = None if drafter is None else round(drafter.charged_bytes * drafter_wide)
+    error = REPACKED if given.repacked or wide != 1 or drafter_wide != 1 else 0.0
     engine = given.budget.engine
     if engine.free_before_load is not None:
         memory = memory_from_bytes(
@@ -133,6 +161,7 @@ def _memory(given: SizingFacts) -> ProfiledMemory | str:
             target_weights=target.charged_bytes,
             drafter_weights=charged,
             weights_error=error,
+            rounding=engine.free_before_load.rounding,
         )
         return replace(memory, certainty=Certainty.ESTIMATE) if _allocates_more(given.facts) else memory
     if start is not None:
@@ -179,6 +208,7 @@ def _inputs(given: SizingFacts, memory: ProfiledMemory) -> PoolInputs:
     pair, facts, budget = given.pair, given.facts, given.budget
     sizing, flags = facts.sizing, facts.flags
     env = budget.engine.env
+    scaled = pair.scaled_fp8_latent
     ranks = (facts.data_parallel or budget.parallelism.data) if facts.attention_dp else 1
     fraction = facts.mem_fraction_static or _fraction(given)
     return PoolInputs(
@@ -197,7 +227,7 @@ def _inputs(given: SizingFacts, memory: ProfiledMemory) -> PoolInputs:
         page=facts.page_tokens or 1,
         target_element_bytes=pair.target_element_bytes,
         drafter_element_bytes=pair.drafter_element_bytes,
-        scaled_fp8_latent=pair.scaled_fp8_latent,
+        scaled_fp8_latent=bool(scaled),
         fraction=fraction,
         fraction_estimated=facts.mem_fraction_static is None and fraction is not None,
         reserved_mib=MULTIMODAL_EMBEDDING_MIB if given.multimodal else 0,

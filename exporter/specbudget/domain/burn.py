@@ -21,6 +21,15 @@ class BurnWindows:
     short_seconds: float
     factor: float
 
+    def seconds_to_fire(self, bad_share: float, objective: float) -> float | None:
+        """How long events of which `bad_share` are bad must go on, after none were, until both windows burn.
+
+        At an even rate of events; None where it never comes to that. What waits besides, the alert's `for` and the
+        time between evaluations, comes on top.
+        """
+        allowed = self.factor * (1.0 - objective)
+        return self.long_seconds * allowed / bad_share if bad_share > allowed else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BurnRow:
@@ -33,7 +42,7 @@ class BurnRow:
     def windows(self, *, objective: float, slo_seconds: float) -> BurnWindows:
         """Windows and factor for an SLO of `objective` over `slo_seconds`.
 
-        factor = max(1, share × window ÷ long); where that asks for more than can burn, the long window shrinks
+        factor = max(1, share × window ÷ long); where that asks for more than can burn, the long window grows
         to share × window ÷ (0.8 × largest burn). The short window is a twelfth of the long one.
         """
         reachable = REACHABLE / (1.0 - objective)
@@ -45,7 +54,10 @@ class BurnRow:
 
 FAST = BurnRow(id="burn_fast", share=0.02, long_seconds=3600.0)
 SLOW = BurnRow(id="burn_slow", share=0.05, long_seconds=6 * 3600.0)
+DAY = BurnRow(id="burn_day", share=0.10, long_seconds=86400.0)
+THREE_DAYS = BurnRow(id="burn_three_days", share=0.10, long_seconds=3 * 86400.0)
 PAGE_ROWS = (FAST, SLOW)
+TICKET_ROWS = (DAY, THREE_DAYS)
 
 
 def burn(good: float, bad: float, objective: float) -> float:

@@ -59,8 +59,9 @@ def verify_window(
     """The largest possible acceptance length, the target's own token included; None when not known.
 
     `num_draft_tokens` is as SGLang reports it: gamma + 1 for DSpark, the block for DFlash. A tree of EAGLE
-    drafts still accepts one path of at most `num_steps` drafts. Without an algorithm `num_steps` of 1 may be
-    the forced value of a block drafter, so the draft tokens decide.
+    drafts still accepts one path of at most `num_steps` drafts, and no more than it
+    verifies. Without an algorithm `num_steps` of 1 may be the forced value of a block drafter, so the draft tokens
+    decide.
     """
     match algorithm:
         case DraftAlgorithm.DSPARK | DraftAlgorithm.DFLASH | DraftAlgorithm.NGRAM:
@@ -68,7 +69,9 @@ def verify_window(
         case None if num_steps is None or num_steps == 1:
             return num_draft_tokens
         case _:
-            return None if num_steps is None else num_steps + 1
+            if num_steps is None:
+                return None
+            return num_steps + 1 if num_draft_tokens is None else min(num_steps + 1, num_draft_tokens)
 
 
 def block_draft_tokens(algorithm: DraftAlgorithm, block_size: int | None) -> int | None:

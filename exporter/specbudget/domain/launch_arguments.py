@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
+from specbudget.domain.sglang_options import meanings
+
 Arguments = TypeVar("Arguments")
 
 
@@ -18,6 +20,19 @@ def launch_words(args: str | Sequence[str]) -> list[str]:
         return shlex.split(args)
     except ValueError:
         return args.split()
+
+
+def spelled_out(args: str | Sequence[str], release: str) -> list[str]:
+    """The words of SGLang's launch arguments, abbreviated options in full where they can only mean one."""
+    return [_in_full(word, release) for word in launch_words(args)]
+
+
+def _in_full(word: str, release: str) -> str:
+    if not word.startswith("--"):
+        return word
+    name, equals, value = word[2:].partition("=")
+    meant = meanings(name, release)
+    return f"--{meant[0]}{equals}{value}" if len(meant) == 1 else word
 
 
 def launch_arguments(args: str | Sequence[str]) -> dict[str, str]:

@@ -24,6 +24,10 @@ class SizingArguments:
     chunked_prefill_size: int | None = None
     cuda_graph_max_bs: int | None = None
     disable_cuda_graph: bool | None = None
+    cpu_offload_gb: int | None = None
+    offload_group_size: int | None = None
+    dsa_prefill_backend: str | None = None
+    dsa_decode_backend: str | None = None
 
     def filled_from(self, other: SizingArguments) -> SizingArguments:
         """These arguments, with what they do not say taken from `other`."""

@@ -9,24 +9,30 @@ from pathlib import Path, PurePosixPath
 
 from specbudget.budget.model import Budget
 from specbudget.budget.reading import load_budget
-from specbudget.generate.files import Files, stale, write
+from specbudget.generate.files import CannotGenerate, Files, stale, write
 
-ALL: tuple[str, ...] = ("alertmanager",)
+ALL: tuple[str, ...] = ("rules", "alertmanager")
 """Targets of `all`, in the order in which they are written."""
 
-MODULES: dict[str, str] = {"alertmanager": "specbudget.generate.alertmanager"}
+MODULES: dict[str, str] = {
+    "rules": "specbudget.generate.rules",
+    "alertmanager": "specbudget.generate.alertmanager",
+}
 """The module of each target; its `files(budget)` renders what the target writes. Imported only when asked for."""
 
 
 def run_generate(target: str, budget: Path, out: Path, *, check: bool) -> int:
     """Writes the files of a target below `out`; with `check` writes nothing and returns 1 where one is out of date.
 
-    Raises BudgetError for a budget that cannot be used, CannotWrite.
+    Raises BudgetError for a budget that cannot be used, CannotGenerate, CannotWrite.
     """
     loaded = load_budget(budget).budget
     files: dict[PurePosixPath, str] = {}
-    for name in ALL if target == "all" else (target,):
-        files |= renderer(name)(loaded)
+    try:
+        for name in ALL if target == "all" else (target,):
+            files |= renderer(name)(loaded)
+    except CannotGenerate as error:
+        raise CannotGenerate(f"{budget}: {error}") from error
     if check:
         outdated = stale(files, out)
         for path in outdated:

@@ -11,6 +11,10 @@ Files = Mapping[PurePosixPath, str]
 """Texts by path below the output folder."""
 
 
+class CannotGenerate(SpecbudgetError):
+    """The budget asks for what no file can say; the text names key, fault and fix."""
+
+
 class CannotWrite(SpecbudgetError):
     """A generated file cannot be written or read."""
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from specbudget.budget.model import Budget
 from specbudget.domain.codesign import (
     DEFAULTS,
     DrafterFacts,
+    DraftShape,
     EngineFlags,
     EngineSetup,
     PairFacts,
@@ -22,13 +24,16 @@ from specbudget.domain.codesign import (
 )
 from specbudget.domain.codesign.flag_rules import SIMULATED_LENGTH
 from specbudget.domain.drafter import DraftAlgorithm, parse_algorithm
-from specbudget.domain.kv_geometry import RecurrentLayer
+from specbudget.domain.kv_geometry import AttentionLayer, RecurrentLayer
+from specbudget.domain.launch_arguments import spelled_out
 from specbudget.domain.observation import EngineFacts
+from specbudget.pair.launch_facts import with_defaults
 from specbudget.pair.side import Side
 from specbudget.sources.checkpoint import Checkpoint, ConfigFacts, TensorPart
 
 _NOTABLE_SHARE = 0.01
 _ALIASES = {DraftAlgorithm.EAGLE, DraftAlgorithm.MTP}
+_NEVER_BUNDLED = {DraftAlgorithm.DFLASH, DraftAlgorithm.EAGLE3, DraftAlgorithm.STANDALONE}
 _ALGORITHM_BY_NAME = (
     ("dspark", DraftAlgorithm.DSPARK),
     ("dflash", DraftAlgorithm.DFLASH),
@@ -67,11 +72,37 @@ def pair_facts(
     return PairFacts(
         algorithm=algorithm,
         target=TargetFacts() if target is None else _target(target),
-        drafter=_drafter(drafter or target, bundled=bundled, stated=stated),
-        engine=engine,
+        drafter=DrafterFacts(bundled=True, unseen=True)
+        if bundled and engine.kind == "sglang" and algorithm in _NEVER_BUNDLED
+        else _drafter(drafter or target, bundled=bundled, stated=stated),
+        engine=_with_shape(engine, algorithm, target),
         budgeted=budgeted,
+        second_model=algorithm is not DraftAlgorithm.NGRAM,
         tokens=tokens,
     )
+
+
+def lone_facts(target: Side | None, *, engine: EngineSetup) -> PairFacts:
+    """The facts of a target without a second model, for the rules that hold for it alone."""
+    return PairFacts(
+        algorithm=None,
+        target=TargetFacts() if target is None else _target(target),
+        drafter=DrafterFacts(),
+        engine=engine,
+        second_model=False,
+    )
+
+
+def _with_shape(engine: EngineSetup, algorithm: DraftAlgorithm | None, target: Side | None) -> EngineSetup:
+    """The engine with what SGLang chooses of a chain's steps where none is given; a default, not a statement."""
+    given = (engine.num_steps, engine.topk, engine.num_draft_tokens)
+    told = engine.kind != "sglang" or engine.running or engine.flags.speculative_adaptive or given != (None, None, None)
+    if told or algorithm is None or not algorithm.is_chain or target is None:
+        return engine
+    architecture = target.checkpoint.architecture
+    chosen = with_defaults(EngineFacts(), algorithm=algorithm, architecture=architecture, block_size=None)
+    shape = DraftShape(steps=chosen.num_steps, topk=chosen.topk, draft_tokens=chosen.num_draft_tokens)
+    return replace(engine, default_shape=shape)
 
 
 def engine_setup(budget: Budget, running: EngineFacts, flags: EngineFlags | None = None) -> EngineSetup:
@@ -82,7 +113,7 @@ def engine_setup(budget: Budget, running: EngineFacts, flags: EngineFlags | None
     engine = budget.engine
     given, planned, asked = EngineFlags(), EngineFlags(), VllmArguments()
     if engine.args is not None and engine.kind == "sglang":
-        given = read_launch_args(engine.args)
+        given = read_launch_args(spelled_out(engine.args, running.version or engine.version or ""))
         planned = given.filled_from(DEFAULTS)
     elif engine.args is not None and engine.kind == "vllm":
         asked = read_vllm_args(engine.args)
@@ -104,7 +135,7 @@ def engine_setup(budget: Budget, running: EngineFacts, flags: EngineFlags | None
         draft_window=_first(running.draft_window, known.speculative_draft_window_size),
         tensor_parallel=_first(running.tensor_parallel, _first(given.tp_size, budget.parallelism.tensor)),
         pipeline_parallel=_first(running.pipeline_parallel, _first(given.pp_size, budget.parallelism.pipeline)),
-        data_parallel=_first(running.data_parallel, budget.parallelism.data),
+        data_parallel=_first(running.data_parallel, _first(given.dp_size, budget.parallelism.data)),
         draft_tensor_parallel=asked.draft_tensor_parallel,
         attention_dp=running.attention_dp if running.attention_dp is not None else _attention_dp(known),
         prefill_only=role == "prefill",
@@ -153,6 +184,9 @@ def _target(side: Side) -> TargetFacts:
         model_type=facts.model_type,
         layers=None if layers is None else layers * side.loops,
         hidden=facts.hidden_size,
+        numbered_layers=checkpoint.numbered_layers if side.loops == 1 else None,
+        heads=facts.num_attention_heads,
+        kv_heads=_kv_heads(checkpoint),
         vocab=facts.vocab_size,
         positions=facts.max_position_embeddings,
         rope=side.rope,
@@ -186,6 +220,7 @@ def _drafter(side: Side | None, *, bundled: bool, stated: DraftAlgorithm | None)
         hidden=facts.hidden_size,
         target_hidden=facts.target_hidden_size,
         heads=None if bundled else facts.num_attention_heads,
+        kv_heads=None if bundled else _kv_heads(checkpoint),
         vocab=facts.vocab_size,
         draft_vocab=facts.draft_vocab_size,
         mask_token_id=facts.mask_token_id,
@@ -227,6 +262,14 @@ def _vocabulary_bytes(checkpoint: Checkpoint) -> int | None:
         return None
     parts = (TensorPart.EMBEDDING, TensorPart.HEAD)
     return sum(group.bytes for group in checkpoint.tensor_groups if group.part in parts)
+
+
+def _kv_heads(checkpoint: Checkpoint) -> int | None:
+    """KV heads of its layers; None where they differ, are latent, or are not known."""
+    if checkpoint.geometry is None:
+        return None
+    heads = {layer.kv_heads if isinstance(layer, AttentionLayer) else None for layer in checkpoint.geometry.kv_layers}
+    return heads.pop() if len(heads) == 1 else None
 
 
 def _windowed(checkpoint: Checkpoint) -> int | None:

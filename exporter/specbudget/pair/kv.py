@@ -12,11 +12,10 @@ from specbudget.domain.kv_geometry import (
     attention_tensor_parallel,
     bytes_per_token,
     kv_element_bytes,
+    serving_dtype,
 )
 from specbudget.domain.observation import EngineFacts
 from specbudget.sources.checkpoint import Checkpoint
-
-_SCALED_FP8 = ("fp8_e4m3", "fp8")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +25,7 @@ class ModelFacts:
     geometry: ModelGeometry | None = None
     dtype: str | None = None
     kv_quantization: str | None = None
+    quantization: str | None = None
     nextn_layers: int | None = None
     charged_weight_bytes: int | None = None
 
@@ -62,22 +62,14 @@ class Pair:
         return max(1, self.attention_ranks // self.decode_context_parallel)
 
     @property
-    def scaled_fp8_latent(self) -> bool:
-        """Whether a sparse target keeps its latent in fp8 with scales, as all CUDA backends but two do."""
-        geometry, flags = self.target.geometry, self.facts.flags
-        backends = (flags.attention_backend, flags.prefill_attention_backend, flags.decode_attention_backend)
-        plain = any(word in (name or "") for name in backends for word in ("trtllm", "tilelang"))
-        return geometry is not None and geometry.is_sparse and self.facts.kv_dtype in _SCALED_FP8 and not plain
-
-    @property
     def target_element_bytes(self) -> int | None:
         """Bytes of one element of the target's KV."""
-        return _element_bytes(self.facts.kv_dtype, self.target)
+        return _element_bytes(self.facts.kv_dtype, self.target, self.facts.dtype)
 
     @property
     def drafter_element_bytes(self) -> int | None:
         """Bytes of one element of the drafter's KV: its own dtype argument, else the target's."""
-        return _element_bytes(self.facts.draft_kv_dtype or self.facts.kv_dtype, self.drafter)
+        return _element_bytes(self.facts.draft_kv_dtype or self.facts.kv_dtype, self.drafter, self.facts.dtype)
 
     @property
     def pipeline_parallel(self) -> int:
@@ -88,14 +80,34 @@ class Pair:
     def target_token_bytes(self) -> int | None:
         """KV of one token of the target, per device; with pipeline stages not known, for each has its own layers."""
         element = self.target_element_bytes
-        if self.target.geometry is None or element is None or self.pipeline_parallel > 1:
+        scaled = self.scaled_fp8_latent
+        if self.target.geometry is None or element is None or scaled is None or self.pipeline_parallel > 1:
             return None
         return bytes_per_token(
             self.target.geometry,
             tensor_parallel=self.target_ranks,
             element_bytes=element,
-            scaled_fp8_latent=self.scaled_fp8_latent,
+            scaled_fp8_latent=scaled,
         )
+
+    @property
+    def scaled_fp8_latent(self) -> bool | None:
+        """Whether a sparse latent in fp8 has scales beside it; None where the attention backend is not known.
+
+        Source: SGLang 0.5.18 and 0.5.23 mem_cache/kv_cache_configurator.py, on CUDA: trtllm keeps it plain, and
+        tilelang, where it serves both phases.
+        """
+        geometry, dtype = self.target.geometry, (self.facts.kv_dtype or "auto").lower()
+        if geometry is None or not geometry.is_sparse or self.target_element_bytes != 1 or "e5m2" in dtype:
+            return False
+        sizing, role = self.facts.sizing, self.facts.role or self.facts.flags.disaggregation_mode
+        prefill, decode = sizing.dsa_prefill_backend, sizing.dsa_decode_backend
+        phases = {"prefill": (prefill,), "decode": (decode,)}.get(role or "", (prefill, decode))
+        if "trtllm" in phases:
+            return False
+        if None in phases or (prefill is None and decode == "tilelang") or (decode is None and prefill == "tilelang"):
+            return None
+        return not prefill == decode == "tilelang"
 
     def draft_kv(self, page: int, window: int | None) -> DraftKv | None:
         """What sizes the drafter's KV; None where something of it is not known."""
@@ -143,7 +155,7 @@ class Pair:
             drafter_element_bytes=drafter_element,
             nextn_layers=self.drafter.nextn_layers,
             own_path=self.facts.drafter_path is not None or self.budget.drafter.path is not None,
-            scaled_fp8_latent=self.scaled_fp8_latent,
+            scaled_fp8_latent=bool(self.scaled_fp8_latent),
         )
         if charged is not None and self.algorithm is not None and self.algorithm.is_block:
             # the drafter is not split over decode-context ranks: each holds the rows of all
@@ -158,10 +170,12 @@ def attention_groups(facts: EngineFacts, budget: Budget) -> int:
     return (facts.data_parallel or budget.parallelism.data) if facts.attention_dp else 1
 
 
-def _element_bytes(kv_dtype: str | None, model: ModelFacts) -> int | None:
+def _element_bytes(kv_dtype: str | None, model: ModelFacts, dtype: str | None) -> int | None:
     name = kv_dtype or "auto"
     if name == "auto" and model.kv_quantization is not None:
         name = model.kv_quantization
+    if name == "auto" and model.dtype is not None:
+        name = serving_dtype(model.dtype, requested=dtype or "auto")
     return kv_element_bytes(name, model_dtype=model.dtype)
 
 
@@ -178,6 +192,7 @@ def model_facts(checkpoint: Checkpoint | None) -> ModelFacts:
         geometry=checkpoint.geometry,
         dtype=(facts.dtype if facts is not None else None) or checkpoint.dtype,
         kv_quantization=None if facts is None else facts.kv_quantization,
+        quantization=None if facts is None else facts.quantization_method,
         nextn_layers=None if facts is None else facts.num_nextn_predict_layers,
     )
 

@@ -13,15 +13,17 @@ from typing import Any
 
 from specbudget.budget.model import Budget
 from specbudget.domain.codesign import EngineFlags, read_launch_args
+from specbudget.domain.codesign.adaptive_steps import hindrances, most_steps
 from specbudget.domain.codesign.vllm_launch import read_vllm_args
 from specbudget.domain.drafter import DraftAlgorithm, block_draft_tokens, parse_algorithm
-from specbudget.domain.launch_arguments import launch_arguments, read_arguments
+from specbudget.domain.launch_arguments import launch_arguments, read_arguments, spelled_out
 from specbudget.domain.observation import EngineFacts
 from specbudget.domain.sizing_arguments import SizingArguments
 
 _TREE = (5, 4, 8)
 _CHAIN = (3, 1, 4)
 _TREE_ARCHITECTURES = frozenset({"LlamaForCausalLM", "Grok1ForCausalLM", "Grok1VForCausalLM"})
+_NGRAM_TOKENS = 12
 _DEFAULT_BLOCK = {DraftAlgorithm.DSPARK: 7, DraftAlgorithm.DFLASH: 16}
 
 
@@ -93,7 +95,8 @@ def launch_facts(budget: Budget) -> EngineFacts:
         return _vllm_facts(engine.args, engine.version)
     if engine.args is None or engine.kind != "sglang":
         return EngineFacts(version=engine.version)
-    given = launch_arguments(engine.args)
+    words = spelled_out(engine.args, engine.version or "")
+    given = launch_arguments(words)
     values: dict[str, Any] = {}
     for name, text in given.items():
         fact = _FACTS.get(name)
@@ -101,7 +104,7 @@ def launch_facts(budget: Budget) -> EngineFacts:
             values[fact[0]] = fact[1](text) if text or fact[1] is _given else None
     # a switch that is not given is off
     switches = {"attention_dp": False, "prefetches": False, "skips_warmup": False, "adaptive": False}
-    flags: EngineFlags = read_launch_args(engine.args)
+    flags: EngineFlags = read_launch_args(words)
     sizing = read_arguments(SizingArguments, given)
     return EngineFacts(version=engine.version, flags=flags, sizing=sizing, **{**switches, **values})
 
@@ -131,10 +134,20 @@ def with_defaults(
 ) -> EngineFacts:
     """The facts with the steps and draft tokens that SGLang chooses where nobody gives them.
 
-    `architecture` is the target's, `block_size` the drafter checkpoint's. An adaptive drafter chooses at run time.
+    `architecture` is the target's, `block_size` the drafter checkpoint's. An adaptive drafter chooses at run time: it
+    has the most steps that it may take, for which the engine sizes its memory.
     """
-    if algorithm is None or facts.adaptive:
+    if algorithm is None:
         return facts
+    if facts.adaptive and not hindrances(
+        algorithm, topk=facts.topk, attention_dp=facts.attention_dp, flags=facts.flags
+    ):
+        most = most_steps(facts.flags)
+        return facts if most is None else replace(facts, num_steps=most, topk=1, num_draft_tokens=most + 1)
+    # what the engine turns off is off
+    facts = replace(facts, adaptive=False) if facts.adaptive else facts
+    if algorithm is DraftAlgorithm.NGRAM:
+        return replace(facts, num_draft_tokens=facts.num_draft_tokens or _NGRAM_TOKENS)
     if algorithm.is_block:
         flag = (
             facts.flags.speculative_dspark_block_size

@@ -130,6 +130,7 @@ def test_a_pair_that_does_not_fit_is_told(capsys: pytest.CaptureFixture[str], li
         (("--target", "{ling}/target", "--sidecar", "file:///etc/hostname"), "--sidecar"),
         (("--target", "{ling}/target", "--bench", "{ling}/nothing"), "nothing"),
         (("--target", "{ling}/target", "--service", "two words"), "--service"),
+        (("--target", "{ling}/target", "--args", "--tp 1 --api-key=hidden"), "engine.api_key_file"),
     ],
 )
 def test_bad_input_is_one_line(
@@ -142,6 +143,7 @@ def test_bad_input_is_one_line(
     assert words in told.err
     assert len(told.err.splitlines()) == 1
     assert "Traceback" not in told.err
+    assert "hidden" not in told.err
 
 
 def test_odd_paths_survive_the_file(capsys: pytest.CaptureFixture[str], ling: Path, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ NO_STEPS = engine(EAGLE3, num_steps=None, topk=None, num_draft_tokens=None)
 ENGINE_CASES: list[tuple[str, PairFacts, str, CheckResult, str]] = [
     ("an EAGLE-3 head told to be DSpark", engine(EAGLE3, algorithm=DraftAlgorithm.DSPARK), "algorithm", FAIL, "EAGLE3"),
     ("a DSpark drafter told to be EAGLE-3", engine(DSPARK, algorithm=DraftAlgorithm.EAGLE3), "algorithm", FAIL,
-     "several layers"),
+     "block drafter"),
     ("another algorithm in the budget", replace(DSPARK, budgeted=DraftAlgorithm.DFLASH), "algorithm", WARN,
      "drafter.algorithm in the budget is dflash"),
     ("the budget's word where the engine is silent", replace(

@@ -29,6 +29,7 @@ TARGET = TargetFacts(
     architecture="Qwen3ForCausalLM",
     model_type="qwen3",
     layers=36,
+    numbered_layers=36,
     hidden=4096,
     vocab=151936,
     positions=40960,

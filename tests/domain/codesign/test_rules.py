@@ -8,6 +8,7 @@ import pytest
 
 from domain.codesign.cases_of_content import CONTENT_CASES
 from domain.codesign.cases_of_engines import ENGINE_CASES
+from domain.codesign.cases_of_starts import START_CASES
 from domain.codesign.pairs_to_judge import (
     DFLASH,
     DSPARK,
@@ -22,7 +23,7 @@ from domain.codesign.pairs_to_judge import (
     taps,
     target,
 )
-from specbudget.domain.codesign import RULES, EngineFlags, PairFacts, Rope, Rule, TapStatement, judge
+from specbudget.domain.codesign import RULES, DrafterFacts, EngineFlags, PairFacts, Rope, Rule, TapStatement, judge
 from specbudget.domain.codesign.facts import fact_words
 from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.finding import CheckResult, counts, overall
@@ -163,7 +164,7 @@ CASES: list[tuple[str, PairFacts, str, CheckResult, str]] = [
     ("prefetch in the plan", engine(DSPARK, planned_staging="prefetch"), "staging_mode", PASS, ""),
     ("a pipeline of two stages", engine(DSPARK, pipeline_parallel=2), "parallelism", FAIL, "--pp 1"),
     ("the same on a prefill server", engine(DSPARK, pipeline_parallel=2, prefill_only=True), "parallelism", PASS, ""),
-    ("heads that do not divide", engine(DSPARK, tensor_parallel=3), "parallelism", FAIL, "32 attention heads"),
+    ("heads that do not divide", engine(DSPARK, tensor_parallel=3), "attention_ranks", FAIL, "of the drafter"),
     ("DFlash with attention-DP on the older release", engine(DFLASH, attention_dp=True, version="0.5.18"),
      "attention_dp", FAIL, "0.5.18"),
     ("random weights", flags(DSPARK, speculative_draft_load_format="dummy"), "drafter_weights", FAIL, "dummy"),
@@ -205,7 +206,7 @@ CASES: list[tuple[str, PairFacts, str, CheckResult, str]] = [
 ]  # fmt: skip
 
 
-ALL_CASES = [*CASES, *CONTENT_CASES, *ENGINE_CASES]
+ALL_CASES = [*CASES, *CONTENT_CASES, *ENGINE_CASES, *START_CASES]
 
 
 @pytest.mark.parametrize(
@@ -259,9 +260,19 @@ def test_nothing_known_is_unknown_and_not_a_pass() -> None:
 
 
 def test_an_ngram_drafter_is_no_pair() -> None:
-    """Without a second model there is nothing to judge."""
+    """Without a second model only the rules that hold for a target alone say anything."""
     pair = PairFacts(algorithm=DraftAlgorithm.NGRAM, target=DSPARK.target, drafter=DSPARK.drafter, engine=DSPARK.engine)
-    assert judge(pair) == ()
+    assert {f.check for f in judge(pair)} == {rule.what for rule in RULES if rule.alone}
+    assert {rule.what for rule in RULES if rule.alone} == {
+        "algorithm", "attention_dp", "attention_ranks", "context_length", "layers"
+    }  # fmt: skip
+
+
+def test_an_unseen_drafter_is_judged_by_no_other_checkpoint() -> None:
+    """Where the budget does not name the drafter, one finding says so and no rule reads another model's config."""
+    pair = flags(replace(EAGLE3, drafter=DrafterFacts(bundled=True, unseen=True)), speculative_draft_model_path="/d/e3")
+    assert {f.check for f in judge(pair) if f.result is not PASS} == {"draft_path"}
+    assert "hidden_size" not in {f.check for f in judge(pair)}
 
 
 def test_the_worst_finding_decides() -> None:

@@ -120,6 +120,14 @@ def test_packed_weights_are_marked(tmp_path: Path, write_safetensors: Writer) ->
     assert read_checkpoint(tmp_path).packed
 
 
+def test_layers_are_counted_by_the_names_of_tensors(tmp_path: Path, write_safetensors: Writer) -> None:
+    """So that a config that counts others is noticed."""
+    (tmp_path / "config.json").write_text(json.dumps({"num_hidden_layers": 4}))
+    names = [f"model.layers.{layer}.mlp.up_proj.weight" for layer in range(3)]
+    write_safetensors(tmp_path / "model.safetensors", dict.fromkeys(names, ("BF16", (8, 24))))
+    assert read_checkpoint(tmp_path).numbered_layers == 3
+
+
 def test_landmarks_tell_shape_and_place(tmp_path: Path, write_safetensors: Writer) -> None:
     """The co-design rules find fc and d2t by name, with the bytes where their data stand."""
     path = write_safetensors(tmp_path / "model.safetensors", {"fc.weight": ("BF16", (8, 24)), "d2t": ("I64", (32,))})

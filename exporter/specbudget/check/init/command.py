@@ -21,6 +21,7 @@ from specbudget.check.plan import Plan
 from specbudget.check.progress import Progress
 from specbudget.check.reference import read_reference
 from specbudget.check.report import Report, judge_plan
+from specbudget.domain.argument_problems import keys_in
 from specbudget.domain.finding import CheckResult
 from specbudget.errors import SpecbudgetError
 
@@ -55,6 +56,7 @@ def run_init(options: InitOptions) -> int:
     Raises CannotPropose for a target that is no checkpoint, EngineSilent and SidecarSilent for ones that were named
     and do not answer, BudgetError for a bench file that cannot be read.
     """
+    _refuse_keys(options)
     service, measured = (None, None) if options.sidecar is None else read_sidecar(options.sidecar)
     with Progress() as progress:
         bare = _bare_budget(options, service)
@@ -67,6 +69,16 @@ def run_init(options: InitOptions) -> int:
     sys.stdout.write(text)
     _tell(report)
     return 0
+
+
+def _refuse_keys(options: InitOptions) -> None:
+    """A budget is shown and committed: no secret is written into one."""
+    keys = keys_in(options.args or "", options.engine_version or "")
+    if keys:
+        raise CannotPropose(
+            f"--args: --{keys[0]} is a secret, which no budget may hold: leave it out, "
+            "and name a file that holds the engine's key in engine.api_key_file"
+        )
 
 
 def _bare_budget(options: InitOptions, service: str | None) -> Budget:

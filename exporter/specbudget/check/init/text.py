@@ -62,7 +62,7 @@ def _head(given: Given, proposal: Proposal) -> str:
         _known("  gpu_memory", given.gpu_memory, "80GiB", "of one GPU: the KV pool is predicted from it, roughly",
                quoted=False),
         _known("  free_before_load", given.free_before_load, "78.6GiB",
-               "`avail mem` of the engine's first `Load weight begin`: makes the prediction exact", quoted=False),
+               "`avail mem` of the engine's first `Load weight begin`: as exact as the prediction gets", quoted=False),
         _known("  request_log", _text(given.request_log), "/var/log/engine/requests",
                "the folder of --export-metrics-to-file-dir: without it no request is counted"),
         _known("  server_log", _text(given.server_log), "/var/log/engine/server.log",

@@ -7,15 +7,19 @@ from collections.abc import Callable
 from specbudget.catalog.lines import CODESIGN
 from specbudget.check.plan import Plan
 from specbudget.check.rules.rule import GateRule
+from specbudget.domain.argument_problems import argument_problems
 from specbudget.domain.codesign import judge
 from specbudget.domain.drafter import parse_algorithm
-from specbudget.domain.finding import Finding, Outcome, RuleText, passes, unknown, warns
+from specbudget.domain.finding import CheckResult, Finding, Outcome, RuleText, fails, passes, unknown, warns
 from specbudget.domain.pair_change import PairChange, pair_change
+from specbudget.pair.facts import lone_facts
+
+_GIB = 1 << 30
 
 
 def pair_findings(plan: Plan) -> tuple[Finding, ...]:
-    """What the rules on the pair say; nothing where there is no second model."""
-    return () if plan.pair is None or not plan.has_drafter else judge(plan.pair)
+    """What the rules on the pair say; of a target without a second model those that hold for it alone."""
+    return judge(lone_facts(plan.target, engine=plan.setup) if plan.pair is None else plan.pair)
 
 
 def change_since_approval(plan: Plan) -> PairChange | None:
@@ -56,6 +60,14 @@ def _approved(plan: Plan) -> Outcome | None:
 def _contradictions(plan: Plan) -> Outcome | None:
     """Two places that state the same fact differently; what is named last of each stands."""
     budget, launch, running = plan.budget, plan.launch, plan.running
+    free, total = budget.engine.free_before_load, budget.engine.gpu_memory
+    if free is not None and total is not None and free - free.rounding > total:
+        return fails(
+            f"engine.free_before_load is {free / _GIB:.2f} GiB, more than the {total / _GIB:.2f} GiB of "
+            "engine.gpu_memory: correct one of them; both are of one device",
+            value=free,
+            limit=total,
+        )
     told = []
     for what, key, parallel in (
         ("tensor", "--tp", (running.tensor_parallel, launch.tensor_parallel, budget.parallelism.tensor)),
@@ -106,6 +118,20 @@ def _last(path: str) -> str:
     return path.rstrip("/").rpartition("/")[2].lower()
 
 
+def _arguments(plan: Plan) -> Outcome | None:
+    """What of SGLang's arguments cannot be read, or is refused; a running engine's own word fills what is not known."""
+    engine = plan.budget.engine
+    if engine.args is None or engine.kind != "sglang":
+        return None
+    problems = argument_problems(engine.args, plan.facts.version or "")
+    if not problems:
+        return passes("every argument can be read")
+    message = "; ".join(problem.message for problem in problems)
+    worst = problems[0].result
+    required = plan.engine is None if worst is CheckResult.UNKNOWN else None
+    return Outcome(result=worst, message=message, value=len(problems), required=required)
+
+
 def _same(one: str, other: str) -> bool:
     """EAGLE is the engine's word for MTP too."""
     return one == other or {one, other} == {"eagle", "mtp"}
@@ -117,6 +143,12 @@ def _rule(what: str, asks: str, check: Callable[[Plan], Outcome | None], source:
 
 RULES = (
     _rule("approved", "Is this the pair that was approved?", _approved, "budget.lock: fingerprints and engine release"),
+    _rule(
+        "arguments",
+        "Can the launch arguments be read?",
+        _arguments,
+        "SGLang 0.5.18 and 0.5.23 server_args.py and arg_groups/; speculative/spec_info.py (from_string)",
+    ),
     _rule(
         "agreement",
         "Do budget, launch arguments and engine agree?",

@@ -13,6 +13,7 @@ from specbudget.check.rules.kv_line import (
 )
 from specbudget.check.rules.kv_words import layer_words
 from specbudget.check.rules.rule import told
+from specbudget.check.sizing import LATENT_LAYOUT
 from specbudget.domain.codesign import DrafterFacts, PairFacts, TargetFacts
 from specbudget.domain.codesign.kv_rules import target_scales
 from specbudget.domain.finding import Outcome, passes, unknown
@@ -23,13 +24,10 @@ def _target_token(plan: Plan) -> Outcome:
     if token is None:
         return unknown(f"KV of a token of the target is not known: {_why_no_geometry(plan)}", required=_counts(plan))
     geometry, element = plan.kv.target.geometry, plan.kv.target_element_bytes or 0
-    steps = (
-        ()
-        if geometry is None
-        else layer_words(
-            geometry, ranks=plan.kv.target_ranks, element_bytes=element, scaled_fp8_latent=plan.kv.scaled_fp8_latent
-        )
-    )
+    scaled, ranks = bool(plan.kv.scaled_fp8_latent), plan.kv.target_ranks
+    steps: tuple[str, ...] = ()
+    if geometry is not None:
+        steps = layer_words(geometry, ranks=ranks, element_bytes=element, scaled_fp8_latent=scaled)
     return told(f"a token of the target takes {token:,} B on each device", token, arithmetic=steps)
 
 
@@ -46,6 +44,8 @@ def _why_no_geometry(plan: Plan) -> str:
         return problems[0]
     if plan.kv.pipeline_parallel > 1:
         return "which layers each pipeline stage has is the engine's affair"
+    if plan.kv.scaled_fp8_latent is None:
+        return LATENT_LAYOUT
     return why_no_element(plan.facts.kv_dtype)
 
 

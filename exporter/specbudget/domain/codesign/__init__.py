@@ -1,7 +1,15 @@
 """Does this drafter fit this target: one small declaration per rule, judged on plain facts."""
 
 from specbudget.domain.codesign.content import TokenComparison, TokenizerState, VocabularyMap
-from specbudget.domain.codesign.facts import DrafterFacts, EngineSetup, PairFacts, Rope, TapStatement, TargetFacts
+from specbudget.domain.codesign.facts import (
+    DrafterFacts,
+    DraftShape,
+    EngineSetup,
+    PairFacts,
+    Rope,
+    TapStatement,
+    TargetFacts,
+)
 from specbudget.domain.codesign.judge import RULES, judge, pair_ratio
 from specbudget.domain.codesign.launch import DEFAULTS, EngineFlags, read_launch_args
 from specbudget.domain.codesign.rule import Rule
@@ -10,6 +18,7 @@ from specbudget.domain.codesign.vllm_launch import VllmArguments, read_vllm_args
 __all__ = [
     "DEFAULTS",
     "RULES",
+    "DraftShape",
     "DrafterFacts",
     "EngineFlags",
     "EngineSetup",

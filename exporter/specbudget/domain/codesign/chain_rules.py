@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from specbudget.domain.codesign.adaptive_steps import ADAPTS, candidate_steps, hindrances
 from specbudget.domain.codesign.facts import FIRST_READ, PairFacts
-from specbudget.domain.codesign.rule import CHAIN, EAGLE_WORDS, SGLANG, Rule
+from specbudget.domain.codesign.rule import CHAIN, SGLANG, Rule
 from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.finding import Outcome, fails, passes, unknown, warns
 
-_ADAPTS = EAGLE_WORDS | {DraftAlgorithm.EAGLE3}
 _PAGED_TREES = ("flashinfer", "fa3", "triton")
-_CANDIDATES = {True: (0, 1, 3, 7), False: (0, 1, 3, 5, 7)}
-"""Steps that an adaptive engine without a file of its own may take, by whether it is 0.5.18."""
 _ALL_THREE = "--speculative-num-steps, --speculative-eagle-topk and --speculative-num-draft-tokens"
 
 
@@ -28,7 +26,7 @@ def _steps(facts: PairFacts) -> Outcome:
         return passes(f"{_told(steps)} steps, {_told(topk)} branches, {_told(tokens)} draft tokens")
     if steps is None:
         if topk is None and tokens is None:
-            return passes("the engine chooses steps, branches and draft tokens")
+            return _chosen(facts)
         if engine.flags.speculative_adaptive:
             return passes("the adaptive engine chooses its steps")
         return fails(f"branches or draft tokens without steps: SGLang refuses to start; give {_ALL_THREE}, or none")
@@ -56,13 +54,24 @@ def _steps(facts: PairFacts) -> Outcome:
     return passes(f"{tokens} of the {largest} nodes of a tree", value=tokens, limit=largest)
 
 
+def _chosen(facts: PairFacts) -> Outcome:
+    """What the engine chooses where nothing is given."""
+    shape = facts.engine.default_shape
+    if shape is None:
+        return passes("the engine chooses steps, branches and draft tokens")
+    return passes(
+        f"the engine chooses by default {shape.steps} steps, {shape.topk} branches, {shape.draft_tokens} draft tokens",
+        value=shape.draft_tokens,
+    )
+
+
 def _told(number: int | None) -> str:
     return "unknown" if number is None else str(number)
 
 
 def _tree(facts: PairFacts) -> Outcome:
     engine, flags = facts.engine, facts.engine.flags
-    topk = engine.topk
+    topk = engine.branches
     if topk in (None, 1):
         return passes("a chain of drafts, no tree")
     if engine.running:
@@ -70,15 +79,15 @@ def _tree(facts: PairFacts) -> Outcome:
     backends = {flags.attention_backend, flags.prefill_attention_backend, flags.decode_attention_backend}
     if "trtllm_mha" in backends:
         return fails(
-            f"--speculative-eagle-topk {topk} on the trtllm_mha backend, which verifies chains only: SGLang refuses "
-            "to start; set it to 1 or choose another attention backend",
+            f"{engine.branches_words} and the backend trtllm_mha verifies chains only: SGLang refuses to start; "
+            f"give {_ALL_THREE} for a chain, or choose another attention backend",
             value=topk,
             limit=1,
         )
     page, backend = flags.page_size, flags.attention_backend
     if page is not None and page > 1 and backend is not None and backend not in _PAGED_TREES:
         return fails(
-            f"--speculative-eagle-topk {topk} with --page-size {page} on {backend}: SGLang refuses to start; set "
+            f"{engine.branches_words}, with --page-size {page} on {backend}: SGLang refuses to start; set "
             f"--page-size 1, or a backend of {', '.join(_PAGED_TREES)}",
             value=topk,
             limit=1,
@@ -99,21 +108,13 @@ def _adaptive(facts: PairFacts) -> Outcome:
         return unknown("the engine's arguments are not known: set engine.args", required=False)
     if not asked:
         return passes("the number of steps is fixed")
-    hindrances = (
-        (facts.algorithm not in _ADAPTS, f"the algorithm is {facts.algorithm}"),
-        (engine.topk not in (None, 1), f"--speculative-eagle-topk is {engine.topk}"),
-        (bool(engine.attention_dp), "attention is data parallel"),
-        (bool(flags.enable_multi_layer_eagle), "--enable-multi-layer-eagle"),
-        (bool(flags.enable_two_batch_overlap), "--enable-two-batch-overlap"),
-        (bool(flags.enable_pdmux), "--enable-pdmux"),
-    )
-    reasons = [words for holds, words in hindrances if holds]
+    reasons = hindrances(facts.algorithm, topk=engine.topk, attention_dp=engine.attention_dp, flags=flags)
     if reasons:
         return warns(
             f"--speculative-adaptive is turned off by SGLang ({', '.join(reasons)}): the steps are fixed; drop it, "
             "or plan with fixed steps"
         )
-    allowed = _CANDIDATES[engine.release == FIRST_READ]
+    allowed = candidate_steps(first=engine.release == FIRST_READ)
     steps = flags.speculative_num_steps
     if steps is not None and flags.speculative_adaptive_config is None and steps not in allowed and not engine.running:
         return fails(
@@ -133,18 +134,17 @@ def _rejection(facts: PairFacts) -> Outcome:
         return fails("SGLang 0.5.18 has no --speculative-use-block-verification; drop it or upgrade to 0.5.23")
     if by_block and facts.algorithm is DraftAlgorithm.STANDALONE:
         return fails("--speculative-use-block-verification is refused with STANDALONE; drop it")
-    asked = flags.speculative_use_rejection_sampling or (by_block and facts.algorithm in _ADAPTS)
+    asked = flags.speculative_use_rejection_sampling or (by_block and facts.algorithm in ADAPTS)
     if not asked:
         return passes("no rejection sampling")
     if facts.algorithm not in CHAIN:
         return warns("--speculative-use-rejection-sampling has no effect with a block drafter; drop it")
     if facts.algorithm is DraftAlgorithm.STANDALONE:
         return fails("--speculative-use-rejection-sampling is refused with STANDALONE; drop it")
-    if engine.topk not in (None, 1):
+    if engine.branches not in (None, 1):
         return fails(
-            "--speculative-use-rejection-sampling needs a chain, "
-            f"--speculative-eagle-topk is {engine.topk}; set it to 1",
-            value=engine.topk,
+            f"--speculative-use-rejection-sampling needs a chain, {engine.branches_words}; give {_ALL_THREE} for one",
+            value=engine.branches,
             limit=1,
         )
     thresholds = (flags.speculative_accept_threshold_single, flags.speculative_accept_threshold_acc)

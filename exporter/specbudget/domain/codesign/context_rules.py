@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from specbudget.domain.codesign.facts import PairFacts
-from specbudget.domain.codesign.rule import Rule
+from specbudget.domain.codesign.parallel_rules import is_on
+from specbudget.domain.codesign.rule import SGLANG, Rule
 from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.finding import Outcome, fails, passes, unknown, warns
 
 _FULL_ROTARY_MODELS = frozenset({None, "llama", "qwen2", "qwen3"})
 """Families of draft layers that rotate whole heads; a None is a head of the target's own family or unnamed."""
+
+LONGER_CONTEXT = "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN"
+"""Environment variable with which SGLang serves more positions than the config has."""
+
+_UNSTRETCHED = frozenset({None, "default", "llama3", "mrope"})
+"""Rotary scalings that do not widen the context that SGLang derives from the config."""
 
 _WIDE = frozenset({"BF16", "F16", "F32", "F64"})
 _INTERNAL_QUANTIZATION = frozenset({"bitsandbytes", "torchao"})
@@ -28,6 +35,31 @@ def _positions(facts: PairFacts) -> Outcome:
             limit=served,
         )
     return passes(f"{own} positions for {served} served", value=own, limit=served)
+
+
+def _context(facts: PairFacts) -> Outcome:
+    asked, known = facts.engine.flags.context_length, facts.target.positions
+    if asked is None or known is None or asked <= known:
+        return passes("" if known is None else f"{asked or known} of the target's {known} positions", value=asked)
+    if facts.engine.running:
+        return passes(f"the engine started with a context of {asked}")
+    beyond = f"--context-length {asked} is beyond the target's max_position_embeddings of {known}"
+    rope = facts.target.rope
+    if is_on(facts, LONGER_CONTEXT):
+        return warns(
+            f"{beyond}, which {LONGER_CONTEXT} allows: answers beyond it are guesses", value=asked, limit=known
+        )
+    if rope is not None and rope.kind not in _UNSTRETCHED:
+        return warns(
+            f"{beyond}: SGLang starts only if its rotary scaling ({rope.kind}) stretches that far; lower it",
+            value=asked,
+            limit=known,
+        )
+    return fails(
+        f"{beyond}: SGLang refuses to start; set --context-length {known}, or {LONGER_CONTEXT}=1 in engine.env",
+        value=asked,
+        limit=known,
+    )
 
 
 def _rotary(facts: PairFacts) -> Outcome:
@@ -84,6 +116,16 @@ def _quantization(facts: PairFacts) -> Outcome:
 
 
 RULES = (
+    Rule(
+        what="context_length",
+        asks="Is the served context within the target's positions?",
+        check=_context,
+        evidence="`--context-length`; the target's `max_position_embeddings`, `rope_scaling`; `engine.env`",
+        engines=SGLANG,
+        alone=True,
+        unit="tokens",
+        source="SGLang 0.5.23 configs/model_config.py (_derive_context_length)",
+    ),
     Rule(
         what="positions",
         asks="Does the drafter know as many positions as are served?",

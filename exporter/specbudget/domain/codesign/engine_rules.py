@@ -22,8 +22,12 @@ def _alike(one: DraftAlgorithm | None, other: DraftAlgorithm | None) -> bool:
 
 def _algorithm(facts: PairFacts) -> Outcome:
     running, stated = facts.engine.algorithm or facts.budgeted, facts.drafter.stated_algorithm
+    if facts.algorithm is None and not facts.second_model:
+        return passes("no speculation")
     if facts.algorithm is None:
         return unknown("no algorithm is known: set --speculative-algorithm or drafter.algorithm in the budget")
+    if (misfit := _other_family(facts, running or facts.algorithm, stated)) is not None:
+        return misfit
     if None not in (running, facts.budgeted) and not _alike(running, facts.budgeted):
         return warns(
             f"the engine runs {running} and drafter.algorithm in the budget is {facts.budgeted}; correct one of them",
@@ -38,13 +42,32 @@ def _algorithm(facts: PairFacts) -> Outcome:
         return fails(
             f"the engine is to run {running} and the drafter's config is of {stated}: an EAGLE-3 head reads several "
             "layers of the target and no other class does, so that the shapes do not meet; "
-            f"start with --speculative-algorithm {stated.upper()} or give a {running} drafter",
+            f"start with --speculative-algorithm {stated.upper()} or give a drafter of {running}",
             value=running,
             limit=stated,
         )
     return warns(
         f"the engine runs {running} and the drafter's config is of {stated}; "
-        f"start with --speculative-algorithm {stated.upper()} or give a {running} drafter",
+        f"start with --speculative-algorithm {stated.upper()} or give a drafter of {running}",
+        value=running,
+        limit=stated,
+    )
+
+
+def _other_family(facts: PairFacts, running: DraftAlgorithm, stated: DraftAlgorithm | None) -> Outcome | None:
+    """A block drafter run as a chain head, or the reverse; None where it is neither."""
+    drafter = facts.drafter
+    if stated is None or facts.engine.running or drafter.bundled or running.is_block is stated.is_block:
+        return None
+    if stated.is_block:
+        reason = "a block drafter has no head for drafting token by token, and nothing to take the target's by"
+    elif stated.is_chain and running.is_block:
+        reason = "a chain head has neither the block nor the projection of the target's layers that it takes"
+    else:
+        return None
+    return fails(
+        f"the engine is to run {running} and the drafter's config is of {stated}: {reason}; start with "
+        f"--speculative-algorithm {stated.upper()} or give a drafter of {running}",
         value=running,
         limit=stated,
     )
@@ -82,6 +105,8 @@ def _verify_window(facts: PairFacts) -> int | None:
         return engine.num_draft_tokens
     if facts.algorithm is not None and facts.algorithm.is_block:
         return block_draft_tokens(facts.algorithm, block)
+    if engine.default_shape is not None:
+        return engine.default_shape.draft_tokens
     return None if engine.num_steps is None else engine.num_steps + 1
 
 
@@ -95,11 +120,10 @@ def _replay(facts: PairFacts) -> Outcome:
         return passes(
             "--enable-linear-replayssm-spec is off: each running request keeps one recurrent state per draft token"
         )
-    if facts.engine.topk not in (None, 1):
+    if facts.engine.branches not in (None, 1):
         return fails(
-            f"--enable-linear-replayssm-spec needs a chain of drafts, --speculative-eagle-topk is {facts.engine.topk}; "
-            "set it to 1",
-            value=facts.engine.topk,
+            f"--enable-linear-replayssm-spec needs a chain of drafts, {facts.engine.branches_words}; set it to 1",
+            value=facts.engine.branches,
             limit=1,
         )
     if flags.enable_linear_replayssm:
@@ -169,7 +193,8 @@ RULES = (
         asks="Do engine and drafter mean the same algorithm?",
         check=_algorithm,
         evidence="`--speculative-algorithm`, `drafter.algorithm`; `architectures`, `markov_rank`, its format",
-        source="SGLang 0.5.23 speculative/spec_info.py; the drafter's config.json",
+        alone=True,
+        source="SGLang 0.5.23 speculative/spec_info.py, eagle_worker_v2.py (set_embed_and_head); the drafter's config",
     ),
     Rule(
         what="architecture",

@@ -34,6 +34,15 @@ class Rope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DraftShape:
+    """Steps, branches and draft tokens of one verify step, the anchor included."""
+
+    steps: int | None = None
+    topk: int | None = None
+    draft_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TapStatement:
     """One list of tapped layers, under the dotted key at which the drafter's config states it."""
 
@@ -43,10 +52,12 @@ class TapStatement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetFacts:
-    """The target. `layers` counts a looped model's layers once per loop, as taps do.
+    """The target. `layers` counts a looped model's layers once per loop, as taps do. `numbered_layers`
+    are those that its tensors are numbered by, prediction layers included; None for a looped model.
 
-    `nextn_layers` are prediction layers in its own checkpoint. `kv_scales` says whether the checkpoint has scales
-    for a quantised KV, `kv_quantization` the KV dtype that its quantisation asks for.
+    `nextn_layers` are prediction layers in its own checkpoint. `kv_heads` is None where its KV is not of heads, or of
+    differing numbers of them. `kv_scales` says whether the checkpoint has scales for a quantised KV, `kv_quantization`
+    the KV dtype that its quantisation asks for.
     """
 
     name: str | None = None
@@ -54,6 +65,9 @@ class TargetFacts:
     model_type: str | None = None
     layers: int | None = _fact("num_hidden_layers in the target's config.json")
     hidden: int | None = _fact("hidden_size in the target's config.json")
+    numbered_layers: int | None = None
+    heads: int | None = None
+    kv_heads: int | None = None
     vocab: int | None = _fact("vocab_size in the target's config.json")
     positions: int | None = _fact("max_position_embeddings in the target's config.json")
     rope: Rope | None = None
@@ -74,6 +88,7 @@ class DrafterFacts:
     that an absent one is known to be absent. `bundled`: the drafter is part of the target's checkpoint, whose config
     then describes a block drafter (`bundled_block`) or whose folder holds one (`bundled_folder`).
     `sample_from_anchor`: whether the first slot of the block is a draft, None where the config does not say.
+    `unseen`: it is a checkpoint of its own that the budget does not name, so that nothing of it is known.
     `vocabulary_bytes` are those of its embedding and head as stored; `windowed_layers` attend to a window only.
     """
 
@@ -90,6 +105,7 @@ class DrafterFacts:
     hidden: int | None = _fact("hidden_size in the drafter's config.json")
     target_hidden: int | None = None
     heads: int | None = None
+    kv_heads: int | None = None
     vocab: int | None = _fact("vocab_size in the drafter's config.json")
     draft_vocab: int | None = None
     mask_token_id: int | None = None
@@ -102,6 +118,7 @@ class DrafterFacts:
     bundled: bool = False
     bundled_block: bool = False
     bundled_folder: bool = False
+    unseen: bool = False
     tied: bool | None = None
     weights_known: bool = False
     dtypes: frozenset[str] | None = _fact("the drafter's tensor headers")
@@ -126,7 +143,8 @@ class EngineSetup:
     `running`: it answered, so what it refuses at start did not happen. `num_draft_tokens` is as SGLang reports it,
     the anchor included. `planned_staging` is serial, prefetch or overlap. `draft_tensor_parallel` is what vLLM was
     asked for. `environment` is what the budget says of the engine's. `kv_dtype` and `draft_kv_dtype` are arguments,
-    such as auto or fp8_e4m3.
+    such as auto or fp8_e4m3. `default_shape` is what SGLang will choose of steps, branches and draft tokens where
+    none of them is given; None where one is, or where the choice is not known.
     """
 
     kind: str | None = None
@@ -136,6 +154,7 @@ class EngineSetup:
     num_steps: int | None = None
     num_draft_tokens: int | None = None
     topk: int | None = None
+    default_shape: DraftShape | None = None
     adaptive: bool | None = None
     draft_window: int | None = None
     tensor_parallel: int | None = None
@@ -151,6 +170,24 @@ class EngineSetup:
     flags: EngineFlags = field(default_factory=EngineFlags)
 
     @property
+    def branches(self) -> int | None:
+        """Branches per step, given or chosen by the engine."""
+        return self.topk if self.default_shape is None else self.default_shape.topk
+
+    @property
+    def branches_words(self) -> str:
+        """The branches and who chose them."""
+        if self.default_shape is None:
+            return f"--speculative-eagle-topk is {self.topk}"
+        return f"--speculative-eagle-topk is {self.branches} by the engine's default for this target"
+
+    @property
+    def groups(self) -> int:
+        """Groups of ranks that attend to requests of their own: data and context parallel ones."""
+        data = self.flags.attn_dp_size or self.data_parallel or 1
+        return (data if self.attention_dp else 1) * (self.flags.attn_cp_size or 1)
+
+    @property
     def release(self) -> tuple[int, ...] | None:
         """The version as numbers, such as (0, 5, 23); None when unknown or of another form."""
         if self.version is None:
@@ -164,7 +201,8 @@ class EngineSetup:
 class PairFacts:
     """A target, its drafter and the engine. `algorithm` is the one in force, whoever said so.
 
-    `budgeted` is the budget's word. `tokens` is the comparison of their tokenizers; None: nobody compared them.
+    `budgeted` is the budget's word. `second_model` is False where the target runs alone, or with n-grams. `tokens`
+    is the comparison of their tokenizers; None: nobody compared them.
     """
 
     algorithm: DraftAlgorithm | None
@@ -172,6 +210,7 @@ class PairFacts:
     drafter: DrafterFacts
     engine: EngineSetup
     budgeted: DraftAlgorithm | None = None
+    second_model: bool = True
     tokens: TokenComparison | None = None
 
 

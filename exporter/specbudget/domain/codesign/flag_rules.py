@@ -29,6 +29,11 @@ def _draft_path(facts: PairFacts) -> Outcome:
             "give the algorithm",
             value=path,
         )
+    if drafter.unseen and (path is not None or facts.engine.running):
+        return unknown(
+            f"drafter.path is missing in the budget: {path or 'the drafter that the engine runs'} was not read, and "
+            "nothing of it is judged; set drafter.path"
+        )
     if path is None and drafter.bundled:
         return _bundled(facts)
     if path is not None and drafter.bundled and _last_part(path) != _last_part(facts.target.name or ""):
@@ -193,13 +198,13 @@ def _exclusions(facts: PairFacts) -> Outcome:
         and ragged_mode(facts) != "static"
     ):
         return fails("--enable-lora with DSPARK needs SGLANG_RAGGED_VERIFY_MODE=static: SGLang refuses to start")
-    if flags.enable_unified_memory and engine.topk not in (None, 1):
-        return fails(f"--enable-unified-memory needs a chain, --speculative-eagle-topk is {engine.topk}; set it to 1")
+    if flags.enable_unified_memory and engine.branches not in (None, 1):
+        return fails(f"--enable-unified-memory needs a chain, {engine.branches_words}; set it to 1")
     if facts.target.architecture in _NARROW_TARGETS and algorithm is not None:
         if algorithm not in EAGLE_WORDS | {DraftAlgorithm.DSPARK}:
             return fails(f"{facts.target.architecture} runs with EAGLE or DSPARK only, not with {algorithm}")
-        if algorithm in CHAIN and engine.topk not in (None, 1):
-            return fails(f"{facts.target.architecture} takes one branch, --speculative-eagle-topk is {engine.topk}")
+        if algorithm in CHAIN and engine.branches not in (None, 1):
+            return fails(f"{facts.target.architecture} takes one branch, {engine.branches_words}")
     return passes("no argument that excludes speculation")
 
 

@@ -10,6 +10,7 @@ from specbudget.domain.codesign import (
     context_rules,
     engine_rules,
     flag_rules,
+    head_rules,
     kv_rules,
     parallel_rules,
     shape_rules,
@@ -19,7 +20,6 @@ from specbudget.domain.codesign import (
 )
 from specbudget.domain.codesign.facts import PairFacts, missing
 from specbudget.domain.codesign.rule import Rule
-from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.finding import CheckResult, Finding, Outcome, overall, unknown
 
 RULES: tuple[Rule, ...] = (
@@ -34,20 +34,36 @@ RULES: tuple[Rule, ...] = (
     *kv_rules.RULES,
     *(rule for rule in engine_rules.RULES if rule.what != "algorithm"),
     *parallel_rules.RULES,
+    *head_rules.RULES,
     *flag_rules.RULES,
 )
 """In the order in which people read them."""
+
+_OF_A_SEEN_DRAFTER = frozenset(
+    rule.id
+    for rule in (
+        *tap_rules.RULES,
+        *tap_width_rules.RULES,
+        *shape_rules.RULES,
+        *token_rules.RULES,
+        *block_rules.RULES,
+        *context_rules.RULES,
+        *kv_rules.RULES,
+        *(rule for rule in engine_rules.RULES if rule.what in ("architecture", "trained_for")),
+    )
+    if not rule.alone
+)
+"""Rules on the drafter's own checkpoint: of one that is not read they say nothing, and `draft_path` says so."""
 
 
 def judge(facts: PairFacts, rules: Iterable[Rule] = RULES) -> tuple[Finding, ...]:
     """One finding for every rule that says something of this drafter.
 
-    Nothing for a drafter without a model (n-gram). Without a known algorithm only the rules for all of them speak,
-    and the one on the algorithm is unknown.
+    Where there is no second model (none, or n-grams) only the rules that hold for a target alone speak. Without a
+    known algorithm only the rules for all of them do, and the one on the algorithm is unknown.
     """
-    if facts.algorithm is DraftAlgorithm.NGRAM:
-        return ()
-    return tuple(_finding(rule, facts) for rule in rules if rule.applies(facts))
+    unread: frozenset[str] = _OF_A_SEEN_DRAFTER if facts.drafter.unseen else frozenset()
+    return tuple(_finding(rule, facts) for rule in rules if rule.applies(facts) and rule.id not in unread)
 
 
 def _finding(rule: Rule, facts: PairFacts) -> Finding:

@@ -86,7 +86,6 @@ DEFAULTS = EngineFlags(
     **_OFF,
     linear_replayssm_cache_len=16,
     startup_weight_load_mode="serial",
-    speculative_draft_load_format="auto",
     speculative_accept_threshold_single=1.0,
     speculative_accept_threshold_acc=1.0,
     load_format="auto",

@@ -27,18 +27,10 @@ def ragged_mode(facts: PairFacts) -> str:
 
 
 def _parallel(facts: PairFacts) -> Outcome:
-    engine, heads = facts.engine, facts.drafter.heads
-    tensor = engine.tensor_parallel
+    engine, tensor = facts.engine, facts.engine.tensor_parallel
     refused = None if engine.kind not in (None, "sglang") or engine.running else _pipeline(facts)
     if refused is not None:
         return refused
-    if heads is not None and tensor is not None and not engine.attention_dp and heads % tensor:
-        return fails(
-            f"{heads} attention heads of the drafter cannot be divided over {tensor} ranks: the engine aborts; "
-            "choose a divisor of the heads as --tp",
-            value=heads,
-            limit=tensor,
-        )
     return passes("" if tensor is None else f"{tensor} ranks")
 
 
@@ -66,6 +58,8 @@ def _attention_dp(facts: PairFacts) -> Outcome:
     if engine.running:
         return passes("the engine started with data-parallel attention")
     first = engine.release == FIRST_READ
+    if facts.algorithm is DraftAlgorithm.NGRAM:
+        return fails("NGRAM with data-parallel attention is refused by SGLang; drop one of the two")
     if facts.algorithm is DraftAlgorithm.STANDALONE:
         return fails("STANDALONE with data-parallel attention is refused by SGLang; use EAGLE, or drop it")
     if facts.algorithm is DraftAlgorithm.DFLASH and first:
@@ -166,11 +160,11 @@ def _draft_parallel(facts: PairFacts) -> Outcome:
 RULES = (
     Rule(
         what="parallelism",
-        asks="Can the drafter be spread over these ranks and stages?",
+        asks="Can the drafter be spread over these stages?",
         check=_parallel,
-        evidence="the drafter's `num_attention_heads`; tensor and pipeline ranks; `SGLANG_ENABLE_PP_SPEC`",
-        unit="heads",
-        source="SGLang 0.5.18 server_args.py, 0.5.23 validation_hook.py (pipeline); models/dflash.py: heads % tp == 0",
+        evidence="pipeline stages, the role of the server; `SGLANG_ENABLE_PP_SPEC`",
+        unit="stages",
+        source="SGLang 0.5.18 server_args.py, 0.5.23 validation_hook.py (pipeline)",
     ),
     Rule(
         what="attention_dp",
@@ -178,7 +172,8 @@ RULES = (
         check=_attention_dp,
         evidence="data-parallel attention, `--enable-dp-lm-head`, `--attn-cp-size`, the expert backends; `engine.env`",
         engines=SGLANG,
-        source="SGLang 0.5.18 and 0.5.23 arg_groups/speculative_hook.py (_handle_dflash, _handle_dspark)",
+        alone=True,
+        source="SGLang 0.5.18 and 0.5.23 arg_groups/speculative_hook.py (_handle_dflash, _dspark, _ngram)",
     ),
     Rule(
         what="ragged_verify",

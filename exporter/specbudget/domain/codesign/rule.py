@@ -19,7 +19,7 @@ class Rule:
     `asks` is its question in a few words, `evidence` what it looks at, for people. `reads` are dotted names of facts
     it cannot do without: where one of them is None the finding is unknown and `check` is not called. Without
     `algorithms` it holds for all of them, without `engines` for every kind of engine; an engine of unknown kind is
-    taken for any. `source` says where the rule comes from.
+    taken for any. `alone`: it holds for a target without a second model, too. `source` says where the rule comes from.
     """
 
     what: str
@@ -31,6 +31,7 @@ class Rule:
     algorithms: frozenset[DraftAlgorithm] | None = None
     engines: frozenset[str] | None = None
     required: bool = True
+    alone: bool = False
     unit: str = ""
 
     @property
@@ -46,6 +47,8 @@ class Rule:
     def applies(self, facts: PairFacts) -> bool:
         """Whether the rule says anything of a drafter of this algorithm on this kind of engine."""
         if self.engines is not None and facts.engine.kind is not None and facts.engine.kind not in self.engines:
+            return False
+        if not self.alone and (not facts.second_model or facts.algorithm is DraftAlgorithm.NGRAM):
             return False
         return self.algorithms is None or facts.algorithm in self.algorithms
 

@@ -129,7 +129,31 @@ def _stored(size: int | None, fate: str) -> str:
     return "" if not size else f"; the {size} bytes of its own are {fate}"
 
 
+def _layers(facts: PairFacts) -> Outcome:
+    config, tensors = facts.target.layers, facts.target.numbered_layers
+    if config is None or tensors is None:
+        return unknown("the target's layers are not known", required=False)
+    if tensors < config:
+        return warns(
+            f"the target's config.json counts {config} layers, its tensors have {tensors}: the engine would leave the "
+            "others at random; restore num_hidden_layers or the weights",
+            value=tensors,
+            limit=config,
+        )
+    return passes(f"{config} layers", value=tensors, limit=config)
+
+
 RULES = (
+    Rule(
+        what="layers",
+        asks="Do the target's tensors have all layers of its config?",
+        check=_layers,
+        evidence="the target's `num_hidden_layers`; the numbers in the names of its tensors",
+        required=False,
+        alone=True,
+        unit="layers",
+        source="config.json and tensor names; SGLang 0.5.23 does not miss weights that are not there",
+    ),
     Rule(
         what="hidden_size",
         asks="Do the hidden sizes fit, for this kind of head?",

@@ -86,17 +86,19 @@ def memory_from_bytes(
     drafter_weights: int | None,
     other: int = 0,
     weights_error: float = 0.0,
+    rounding: float = 0.0,
 ) -> ProfiledMemory:
-    """From the free memory before loading, in bytes, and the weights of the tensor headers.
+    """From the free memory before loading, in bytes within `rounding`, and the weights of the tensor headers.
 
     `weights_error` is a share, 0-1, for weights that the engine lays out anew: with it the result is an estimate.
     """
+    known = Certainty.FROM_LOG if rounding else Certainty.EXACT
     return ProfiledMemory(
-        before_load=exactly(before_load),
+        before_load=exactly(before_load).wider(rounding),
         target_weights=within_share(target_weights, weights_error),
         drafter_weights=None if drafter_weights is None else within_share(drafter_weights, weights_error),
         other=exactly(other),
-        certainty=Certainty.ESTIMATE if weights_error else Certainty.EXACT,
+        certainty=Certainty.ESTIMATE if weights_error else known,
     )
 
 

@@ -271,6 +271,7 @@ class Checkpoint:
     """
     packed: bool = False
     tensor_groups: tuple[TensorGroup, ...] | None = None
+    numbered_layers: int | None = None
     unclassified: tuple[str, ...] = ()
     """Examples of tensor names whose sharding is not known."""
     landmarks: tuple[Landmark, ...] = ()

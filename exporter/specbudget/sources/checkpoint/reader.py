@@ -162,6 +162,7 @@ def _read(
         logical_parameters=totals.logical_parameters if weights.known else None,
         packed=totals.packed,
         tensor_groups=totals.groups() if weights.known else None,
+        numbered_layers=totals.numbered_layers if weights.known else None,
         unclassified=tuple(totals.unclassified),
         landmarks=tuple(totals.landmarks),
         fingerprint=None if digest is None else digest.hexdigest()[:_FINGERPRINT_DIGITS],

@@ -145,6 +145,11 @@ class TensorTotals:
         return _Family(total, elements, logical, not _LANDMARKS.isdisjoint(words))
 
     @property
+    def numbered_layers(self) -> int | None:
+        """One more than the highest number of a layer among the names; None without any, or beyond reckoning."""
+        return self._details.numbered_layers
+
+    @property
     def tensors(self) -> int:
         """How many tensors there are."""
         return sum(total.tensors for total in self._sums.values())
@@ -213,6 +218,12 @@ class _Details:
         self._layers = layers
         self._by_pattern: dict[str, _Reading] = {}
         self._by_layer = _ByLayer(layers)
+
+    @property
+    def numbered_layers(self) -> int | None:
+        """One more than the highest number of a layer that was met."""
+        numbers = [int(layer) for layer in self._by_layer if layer]
+        return max(numbers) + 1 if numbers and len(self._by_layer) < _MOST_CACHED else None
 
     def of(self, names: list[str], patterns: list[str]) -> list[str]:
         """The detail of each name."""
