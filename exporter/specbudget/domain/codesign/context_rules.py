@@ -28,13 +28,28 @@ def _positions(facts: PairFacts) -> Outcome:
     if own is None or served is None:
         return unknown("max_position_embeddings of one of the two is not recorded", required=False)
     if own < served:
-        return warns(
-            f"the drafter knows {own} positions, the target serves {served}: drafts beyond {own} are guesses; "
-            f"serve --context-length {own} or use a drafter trained on longer text",
+        refused = _refuses_longer_drafts(facts)
+        beyond = f"the drafter knows {own} positions, the target serves {served}: "
+        serve = f"serve --context-length {own}"
+        return (fails if refused else warns)(
+            beyond + f"SGLang refuses to start; {serve}, or set {LONGER_CONTEXT}=1 in engine.env"
+            if refused
+            else beyond + f"drafts beyond {own} are guesses; {serve} or use a drafter trained on longer text",
             value=own,
             limit=served,
         )
     return passes(f"{own} positions for {served} served", value=own, limit=served)
+
+
+def _refuses_longer_drafts(facts: PairFacts) -> bool:
+    """Whether the engine stops at a drafter of fewer positions: SGLang gives the target's context to its config."""
+    rope = facts.drafter.rope
+    return (
+        facts.engine.kind in (None, "sglang")
+        and not facts.engine.running
+        and not is_on(facts, LONGER_CONTEXT)
+        and (rope is None or rope.kind in _UNSTRETCHED)
+    )
 
 
 def _context(facts: PairFacts) -> Outcome:
@@ -133,7 +148,7 @@ RULES = (
         evidence="both `max_position_embeddings`; `--context-length`",
         required=False,
         unit="tokens",
-        source="max_position_embeddings of both configs; SGLang does not compare them",
+        source="SGLang 0.5.23 speculative/draft_worker_common.py, configs/model_config.py (_derive_context_length)",
     ),
     Rule(
         what="rotary",
