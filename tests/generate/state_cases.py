@@ -63,6 +63,8 @@ COVERED = (
     case(speculation.COVERAGE, "scrapes are missing", {
         key: grows((200, 0.3 if "slo_events" in key else 0.9), (200, GONE)) if "total" in key else values
         for key, values in covered(0.3, 0.9).items()}, 0, at="570m"),
+    case(speculation.COVERAGE, "speculation is off", covered(0.1, 0.9) | state("off", "1x400"), 0, at="395m"),
+    case(speculation.COVERAGE, "speculation is on", covered(0.1, 0.9) | state("off", "0x400"), 1, at="395m"),
     case(speculation.COVERAGE, "idle", covered(0, 0), 0, at="395m"),
 )  # fmt: skip
 
