@@ -63,6 +63,8 @@ COVERED = (
     case(speculation.COVERAGE, "scrapes are missing", {
         key: grows((200, 0.3 if "slo_events" in key else 0.9), (200, GONE)) if "total" in key else values
         for key, values in covered(0.3, 0.9).items()}, 0, at="570m"),
+    case(speculation.COVERAGE, "speculation is off", covered(0.1, 0.9) | state("off", "1x400"), 0, at="395m"),
+    case(speculation.COVERAGE, "speculation is on", covered(0.1, 0.9) | state("off", "0x400"), 1, at="395m"),
     case(speculation.COVERAGE, "idle", covered(0, 0), 0, at="395m"),
 )  # fmt: skip
 
@@ -211,6 +213,8 @@ def stage(which: str, values: str = "1x40") -> Samples:
 
 START = (
     case(staging.OVER_BUDGET, "one start", starts("over_budget", (30, 0), (1, 1), (60, 0)), 1, at="70m"),
+    Case(alert=staging.OVER_BUDGET, says="a new replica counted its start before it was seen",
+         series={name(series.STARTUPS, outcome="over_budget"): "1x120"}, expect={"20m": 1, "90m": 0}),
     case(staging.OVER_BUDGET, "none", starts("over_budget", (90, 0)), 0, at="70m"),
     case(staging.OVER_BUDGET, "two hours ago", starts("over_budget", (10, 0), (1, 1), (150, 0)), 0, at="130m"),
     case(staging.OVER_BUDGET, "the sidecar restarted", starts("over_budget", (5, 0), (1, 1), (20, 0), (1, -1), (60, 0)),

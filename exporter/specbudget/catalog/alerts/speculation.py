@@ -44,10 +44,13 @@ def _suspicious(s: RuleSettings) -> Condition:
 def _coverage(s: RuleSettings) -> Condition | None:
     if not s.pages or s.sli is not SliForm.REQUEST:
         return None
+    # where nothing is speculated there is nothing to judge: a prefill engine, one with speculation turned off
     prefill = s.of(series.ENGINE_INFO, equals("role", Role.PREFILL))
+    off = s.of(series.SPECULATION_STATE, equals("state", SpeculationState.OFF))
+    on = ", ".join(s.replica)
 
     def requests(selector: str) -> str:
-        counted = f"increase({selector}[6h])\nunless on ({', '.join(s.replica)}) {prefill}"
+        counted = f"increase({selector}[6h])\nunless on ({on}) {prefill}\nunless on ({on}) ({off} == 1)"
         return f"sum {s.by()} {inside(counted)}"
 
     events = requests(s.of(series.SLO_EVENTS))
