@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from specbudget.budget.model import UNION_TAGS
+from specbudget.budget.acceptance import UNION_TAGS
 from specbudget.errors import BudgetError, Problem
 
 MAX_BYTES = 1 << 20

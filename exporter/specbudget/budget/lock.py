@@ -13,8 +13,11 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import Field, field_validator
 
+from specbudget.budget.acceptance import BreakEvenPoint
 from specbudget.budget.document import read_document, validated
-from specbudget.budget.model import BreakEvenPoint, EngineKind, Length, Positive, Section, ServiceName
+from specbudget.budget.engine import EngineKind
+from specbudget.budget.model import ServiceName
+from specbudget.budget.section import Length, Positive, Section
 from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.pair_change import Fingerprints
 from specbudget.errors import BudgetError, Problem

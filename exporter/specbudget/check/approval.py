@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from specbudget.budget.acceptance import BreakEvenPoint
 from specbudget.budget.lock import Lock, LockedAcceptance, LockedEngine, lock_path, write_lock
-from specbudget.budget.model import BreakEvenPoint
 from specbudget.check.plan import Plan
 from specbudget.check.report import Report
 from specbudget.domain.finding import CheckResult

@@ -11,8 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from specbudget.budget.engine import Tls, engine_address
 from specbudget.budget.lock import LoadedLock, is_named_as_lock, load_lock, lock_path
-from specbudget.budget.model import Budget, Tls, engine_address, resolve
+from specbudget.budget.model import Budget, resolve
 from specbudget.budget.reading import LoadedBudget, load_budget
 from specbudget.check.plan import EngineAnswer, Plan
 from specbudget.check.reference import Reference, read_reference

@@ -14,8 +14,10 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from specbudget.budget.acceptance import DEFAULT_PROFILE
 from specbudget.budget.document import read_document, shown_key, validated
-from specbudget.budget.model import DEFAULT_PROFILE, Budget, Length, Positive, Section
+from specbudget.budget.model import Budget
+from specbudget.budget.section import Length, Positive, Section
 from specbudget.domain.reference_lengths import ReferenceLengths
 from specbudget.errors import BudgetError, Problem
 

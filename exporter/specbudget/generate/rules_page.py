@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specbudget.budget.model import AcceptanceLine
+from specbudget.budget.acceptance import AcceptanceLine
 from specbudget.catalog.alerts import ALERTS, AlertDef
 from specbudget.catalog.promql import duration, number
 from specbudget.catalog.recording import RecordDef, record_groups

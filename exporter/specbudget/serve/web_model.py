@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
 
-from specbudget.budget.model import Positive, Section
+from specbudget.budget.section import Positive, Section
 from specbudget.budget.units import parse_duration
 
 MAX_BCRYPT_COST = 16

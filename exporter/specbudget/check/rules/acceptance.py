@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from specbudget.budget.model import DEFAULT_PROFILE, AcceptanceLine
+from specbudget.budget.acceptance import DEFAULT_PROFILE, AcceptanceLine
 from specbudget.catalog.lines import ACCEPTANCE
 from specbudget.check.plan import Plan
 from specbudget.check.rules.rule import GateRule, told
