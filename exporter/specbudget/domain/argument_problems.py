@@ -19,7 +19,7 @@ from specbudget.domain.sglang_options import meanings, option_names, takes_value
 MOST_FRACTION = 0.97
 """SGLang's own choice of mem_fraction_static stays below this on every device that it knows."""
 
-KEYS = frozenset({"api-key", "admin-api-key", "ssl-keyfile-password", "watermark-key", "watermark-key-b"})
+KEYS = frozenset({"api-key", "admin-api-key", "ssl-keyfile-password"})
 """Options whose value is a secret."""
 
 _AT_LEAST_ONE = frozenset(
@@ -95,17 +95,17 @@ def keys_in(args: str | Sequence[str], release: str = "") -> tuple[str, ...]:
 
 def _unknown_option(name: str, meant: Sequence[str], release: str) -> Iterator[ArgumentProblem]:
     engine = f"SGLang {read_release(release) or ''}".strip()
+    result = CheckResult.FAIL if read_release(release) else CheckResult.WARN
     if meant:
-        result = CheckResult.FAIL if read_release(release) else CheckResult.WARN
         several = ", ".join(f"--{option}" for option in meant[:4]) + (", ..." if len(meant) > 4 else "")
         yield ArgumentProblem(result, f"--{name} may mean {several}, and {engine} refuses it: write it in full")
         return
     near = _nearly(name.lower().replace("_", "-"), release)
     if near is not None:
         message = f"--{name} is no option of {engine}, which refuses it: did you mean --{near}?"
-        yield ArgumentProblem(CheckResult.WARN, message)
+        yield ArgumentProblem(result, message)
     elif read_release(release):
-        yield ArgumentProblem(CheckResult.WARN, f"--{name} is no option of {engine}, which refuses it: leave it out")
+        yield ArgumentProblem(result, f"--{name} is no option of {engine}, which refuses it: leave it out")
 
 
 def _nearly(name: str, release: str) -> str | None:

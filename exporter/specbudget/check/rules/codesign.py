@@ -7,10 +7,11 @@ from collections.abc import Callable
 from specbudget.catalog.lines import CODESIGN
 from specbudget.check.plan import Plan
 from specbudget.check.rules.rule import GateRule
-from specbudget.domain.argument_problems import argument_problems
+from specbudget.domain.argument_problems import ArgumentProblem, argument_problems
 from specbudget.domain.codesign import judge
 from specbudget.domain.drafter import parse_algorithm
 from specbudget.domain.finding import CheckResult, Finding, Outcome, RuleText, fails, passes, unknown, warns
+from specbudget.domain.launch_arguments import launch_arguments, spelled_out
 from specbudget.domain.pair_change import PairChange, pair_change
 from specbudget.pair.facts import lone_facts
 
@@ -118,12 +119,24 @@ def _last(path: str) -> str:
     return path.rstrip("/").rpartition("/")[2].lower()
 
 
+def _silent_on_speculation(plan: Plan) -> tuple[ArgumentProblem, ...]:
+    """Arguments that start no drafter, although the rest of the budget plans with one."""
+    engine, running = plan.budget.engine, plan.running
+    if engine.args is None or not plan.has_drafter or running.speculates or plan.launch.algorithm is not None:
+        return ()
+    if "config" in launch_arguments(spelled_out(engine.args, engine.version or "")):
+        return ()
+    word = "the algorithm" if plan.algorithm is None else plan.algorithm.upper()
+    message = f"no --speculative-algorithm, without which SGLang starts no drafter: add --speculative-algorithm {word}"
+    return (ArgumentProblem(CheckResult.WARN, message),)
+
+
 def _arguments(plan: Plan) -> Outcome | None:
     """What of SGLang's arguments cannot be read, or is refused; a running engine's own word fills what is not known."""
     engine = plan.budget.engine
     if engine.args is None or engine.kind != "sglang":
         return None
-    problems = argument_problems(engine.args, plan.facts.version or "")
+    problems = (*argument_problems(engine.args, plan.facts.version or ""), *_silent_on_speculation(plan))
     if not problems:
         return passes("every argument can be read")
     message = "; ".join(problem.message for problem in problems)

@@ -186,7 +186,13 @@ def _idle(plan: Plan) -> Outcome | None:
             idle,
             exactness=exactness_of(plan),
         )
-    return told("the drafter's pool is of the size that the planned requests need", idle, exactness=exactness_of(plan))
+    if idle < 0:
+        return told(
+            f"nothing of the drafter's pool is idle: the planned requests need {size(-idle)} more than it has",
+            0,
+            exactness=exactness_of(plan),
+        )
+    return told(f"{size(idle)} of the drafter's pool are beyond the planned need", idle, exactness=exactness_of(plan))
 
 
 RULES = (

@@ -101,9 +101,7 @@ def _held(plan: Plan, limit: float | None, key: str, fix: str) -> Outcome:
     if isinstance(estimate, str):
         measured = None if limit is None else _last_start(plan, limit)
         return measured or unknown(estimate, required=limit is not None)
-    span = seconds(estimate.low)
-    if estimate.high > estimate.low:
-        span += f" to {seconds(estimate.high)}"
+    span = " to ".join(dict.fromkeys((seconds(estimate.low), seconds(estimate.high))))
     whole = estimate.after_load is not None
     what = "a cold start takes" if whole else "loading alone takes"
     scope = "" if whole or key == "probe_budget" else " (what follows it was not measured)"
