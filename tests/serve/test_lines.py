@@ -220,8 +220,10 @@ def test_break_even_without_a_known_batch_is_unknown() -> None:
     """Several points and no running engine: nobody knows which of them holds."""
     points = [{"running": 1, "length": 2.1}, {"running": 64, "length": 3.4}]
     spendings = spent_on_acceptance(acceptance([3.0] * 40, break_even=points), break_even=None)
-    assert spendings["break_even"].spent is None
-    assert line_state([spendings["break_even"]]) is LineState.UNKNOWN
+    spending = spendings["break_even"]
+    assert (spending.spent, spending.limit, spending.used_ratio) == (3.0, None, None)
+    assert "how many requests run is not known" in spending.why
+    assert line_state([spending]) is LineState.UNKNOWN
 
 
 def test_a_cold_start_is_unknown_until_a_start_was_seen() -> None:

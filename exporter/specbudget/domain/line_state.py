@@ -24,15 +24,15 @@ class LineState(StrEnum):
 class Spending:
     """One budget of a line: what is spent against what limit, both in the budget's unit.
 
-    `spent` None: it cannot be computed now, and `why` says why in a few words. A floor is a budget that must not
-    fall below its limit. `ratio` is given where it is more than a quotient. `can_breach` is False where a ratio
-    above 1 is shown but is no verdict (too little traffic for the page guard).
+    `spent` or `limit` None: it cannot be computed now, and `why` says why in a few words. A floor is a budget that
+    must not fall below its limit. `ratio` is given where it is more than a quotient. `can_breach` is False where a
+    ratio above 1 is shown but is no verdict (too little traffic for the page guard).
     """
 
     line: str
     budget: str
     spent: float | None
-    limit: float
+    limit: float | None
     floor: bool = False
     at_risk: float = AT_RISK
     can_breach: bool = True
@@ -45,7 +45,7 @@ class Spending:
 
         Infinite where nothing at all is left of a floor.
         """
-        if self.spent is None:
+        if self.spent is None or self.limit is None:
             return None
         if self.ratio is not None:
             return self.ratio

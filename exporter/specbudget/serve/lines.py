@@ -18,7 +18,7 @@ def _spend(
     line: LineDef,
     budget: str,
     spent: float | None,
-    limit: float,
+    limit: float | None,
     *,
     at_risk: float = AT_RISK,
     can_breach: bool = True,
@@ -35,7 +35,7 @@ def _spend(
         at_risk=at_risk,
         can_breach=can_breach,
         ratio=ratio,
-        why=why if spent is None else "",
+        why=why if spent is None or limit is None else "",
     )
 
 
@@ -120,9 +120,11 @@ def acceptance_spendings(
             _spend(
                 ACCEPTANCE,
                 "break_even",
-                None if break_even is None else book.rolling_length(scope, 1800.0, now),
-                break_even or 1.0,
-                why="no verify step in the last 30 minutes",
+                book.rolling_length(scope, 1800.0, now),
+                break_even,
+                why="how many requests run is not known, on which break-even depends"
+                if break_even is None
+                else "no verify step in the last 30 minutes",
             )
         )
     for row in book.policy.rows:
