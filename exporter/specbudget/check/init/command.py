@@ -68,6 +68,7 @@ def run_init(options: InitOptions) -> int:
         text, report = _proposed(options, replace(plan, reference=measured))
     sys.stdout.write(text)
     _tell(report)
+    _tell_what_hangs_on_the_engine(options)
     return 0
 
 
@@ -154,6 +155,24 @@ def _proposed(options: InitOptions, plan: Plan) -> tuple[str, Report]:
         if line.budgeted and line.verdict in (CheckResult.FAIL, CheckResult.UNKNOWN) and line.line.id != "codesign"
     }
     return judged(failing) if failing else (text, report)
+
+
+def _tell_what_hangs_on_the_engine(options: InitOptions) -> None:
+    """A budget that was judged with the engine's answers is to pass without them too."""
+    missing = [
+        option
+        for option, value in (
+            ("--gpu-memory", options.gpu_memory or options.free_before_load or options.server_log),
+            ("--server-log", options.server_log),
+        )
+        if value is None
+    ]
+    if options.engine is not None and missing:
+        print(
+            f"  judged with the answers of {options.engine}: give {' and '.join(missing)} too, so that the gate knows "
+            "the pool and the last start while no engine answers",
+            file=sys.stderr,
+        )
 
 
 def _tell(report: Report) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from specbudget.check.init.proposal import OBJECTIVE, ROOM, Proposal
+from specbudget.check.init.proposal import DEFAULT_TOKENS, OBJECTIVE, ROOM, Proposal
 
 _GIB, _MIB = 1 << 30, 1 << 20
 
@@ -106,7 +106,7 @@ def _kv(given: Given, proposal: Proposal) -> str:
         "  kv:   # per GPU",
         "    high_water: 0.90   # above it requests queue and are retracted",
         f"    concurrency: {proposal.concurrency}   # running requests per data-parallel rank",
-        f"    tokens_per_request: {proposal.tokens_per_request}   # prompt and output, the planned percentile",
+        f"    tokens_per_request: {proposal.tokens_per_request}   # {_per_request(proposal)}",
     ]
     for key, size, why in (
         ("target", proposal.target_pool, ""),
@@ -120,6 +120,14 @@ def _kv(given: Given, proposal: Proposal) -> str:
         why = "tokens that the target's pool must hold, with room to what is predicted"
         lines.append(f"    min_target_tokens: {proposal.min_target_tokens}   # {why}")
     return "\n".join([*lines, ""])
+
+
+def _per_request(proposal: Proposal) -> str:
+    """Nobody said how long requests are: the number is a placeholder, or what the pool leaves for each."""
+    what = "a guess: write the prompt and output of your planned percentile"
+    if proposal.tokens_per_request == DEFAULT_TOKENS:
+        return what
+    return f"{what}; {DEFAULT_TOKENS} for each of {proposal.concurrency} do not fit into the predicted pool, this does"
 
 
 def _acceptance(given: Given, proposal: Proposal) -> str:
