@@ -96,7 +96,9 @@ def _parser() -> argparse.ArgumentParser:
         "2: wrong usage or an unreadable file.",
     )
     check.add_argument("--budget", required=True, type=Path, metavar="FILE", help="the budget file")
-    check.add_argument("--engine", metavar="URL", help="this engine must answer; default engine.url, if it answers")
+    asked = check.add_mutually_exclusive_group()
+    asked.add_argument("--engine", metavar="URL", help="this engine must answer; default engine.url, if it answers")
+    asked.add_argument("--no-engine", action="store_true", help="judge the plan alone, whatever runs at engine.url")
     check.add_argument("--lock", type=Path, metavar="FILE", help="the lock; default budget.lock beside the budget")
     check.add_argument("--approve", action="store_true", help="write the lock when the plan passes")
     check.add_argument("--format", choices=CHECK_FORMATS, default=CHECK_FORMATS[0], help="default %(default)s")
@@ -173,6 +175,7 @@ def _check(args: argparse.Namespace) -> int:
     return run_check(
         args.budget,
         engine_url=args.engine,
+        asks_engine=not args.no_engine,
         lock=args.lock,
         approving=args.approve,
         form=args.format,

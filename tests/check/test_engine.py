@@ -85,6 +85,16 @@ async def test_without_an_engine_the_plan_is_judged_all_the_same(
     assert capsys.readouterr().err == ""
 
 
+async def test_a_plan_may_be_judged_alone(plans: PlanFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever runs there is of the old plan: nothing is asked, and its word does not count."""
+    async with engine() as running:
+        assert await check(plans, "--no-engine", "--format", "json", engine__url=running.url, budget__kv={}) == 0
+        assert not running.seen
+    pool = findings(capsys.readouterr().out)["kv.min_target_tokens"]
+    assert "the running engine" not in pool["message"]
+    assert pool["value"] != POOL_TOKENS
+
+
 @pytest.mark.parametrize(
     ("answers", "words"),
     [

@@ -19,6 +19,7 @@ def run_check(
     budget: Path,
     *,
     engine_url: str | None = None,
+    asks_engine: bool = True,
     lock: Path | None = None,
     approving: bool = False,
     form: str = "text",
@@ -32,7 +33,14 @@ def run_check(
     not answer, UnknownId for an id that no rule has.
     """
     with Progress() as progress:
-        plan = gather(budget, engine_url=engine_url, lock=lock, approving=approving, working=progress.working)
+        plan = gather(
+            budget,
+            engine_url=engine_url,
+            asks_engine=asks_engine,
+            lock=lock,
+            approving=approving,
+            working=progress.working,
+        )
         report = judge_plan(plan)
     if explained is not None:
         from specbudget.check.output.explain import explain

@@ -36,6 +36,7 @@ def gather(
     budget_file: Path,
     *,
     engine_url: str | None = None,
+    asks_engine: bool = True,
     lock: Path | None = None,
     approving: bool = False,
     working: Callable[[str], None] = lambda _: None,
@@ -43,13 +44,15 @@ def gather(
     """The plan of a budget file.
 
     `engine_url` stands in for `engine.url` and must answer; without it the engine of the budget is read if it
-    answers. `lock` stands in for the one beside the budget and must be there unless `approving`. `working` is told
-    what is being read.
+    answers, unless `asks_engine` is False. `lock` stands in for the one beside the budget and must be there unless
+    `approving`. `working` is told what is being read.
     Raises BudgetError for a budget or lock that cannot be used, EngineSilent.
     """
     loaded = load_budget(budget_file)
     locked, problem = _lock(loaded, lock, approving=approving)
-    plan = gather_for(loaded.budget, budget_file, engine_url=engine_url, lock=locked, working=working)
+    plan = gather_for(
+        loaded.budget, budget_file, engine_url=engine_url, asks_engine=asks_engine, lock=locked, working=working
+    )
     return plan if problem is None else replace(plan, lock_problem=problem)
 
 
@@ -58,11 +61,12 @@ def gather_for(
     budget_file: Path,
     *,
     engine_url: str | None = None,
+    asks_engine: bool = True,
     lock: LoadedLock | None = None,
     working: Callable[[str], None] = lambda _: None,
 ) -> Plan:
     """The plan of a budget whose relative paths are taken from the folder of `budget_file`; raises EngineSilent."""
-    engine = _engine(budget, budget_file, engine_url, working)
+    engine = _engine(budget, budget_file, engine_url, working) if asks_engine else None
     served = (engine.facts.served_model if engine is not None else None) or launch_facts(budget).served_model
     reference, problem = _reference(budget, budget_file, served, working)
     target = _side(budget.target.path, budget_file, working)

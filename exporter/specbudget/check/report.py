@@ -79,6 +79,18 @@ class Report:
         return tuple(f for f in self.counted if f.result is self.verdict and (f.required or f.result is not _NOT_KNOWN))
 
     @property
+    def steps(self) -> tuple[Finding, ...]:
+        """The counted findings that ask for something to be done, the worst first."""
+        order = (CheckResult.FAIL, CheckResult.UNKNOWN, CheckResult.WARN)
+        wanted = [f for f in self.counted if f.result in order and (f.required or f.result is not _NOT_KNOWN)]
+        return tuple(sorted(wanted, key=lambda finding: order.index(finding.result)))
+
+    @property
+    def left_open(self) -> tuple[Finding, ...]:
+        """The counted facts that are not known and that no line requires."""
+        return tuple(f for f in self.counted if f.result is _NOT_KNOWN and not f.required)
+
+    @property
     def verdict(self) -> CheckResult:
         """The same rule over the budgeted lines."""
         return overall(self.counted)

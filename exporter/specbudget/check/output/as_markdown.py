@@ -10,16 +10,19 @@ _SIGNS = {CheckResult.PASS: "✅", CheckResult.WARN: "⚠️", CheckResult.FAIL:
 
 
 def render_markdown(report: Report) -> str:
-    """The five lines as a table, then what does not pass, then all numbers folded away."""
+    """The five lines as a table, then what is to be done; what nobody requires and all numbers are folded away."""
     parts = [
         f"## specbudget: `{printable(report.service)}` {_SIGNS[report.verdict]} {report.verdict}\n",
         "\n| line | verdict | what decides |\n|---|---|---|\n",
         *(_line(line) for line in report.lines),
     ]
-    troubles = [finding for finding in report.counted if finding.result is not CheckResult.PASS]
-    if troubles:
+    if report.steps:
         parts.append("\n### What to do\n\n")
-        parts.extend(_trouble(finding) for finding in troubles)
+        parts.extend(_trouble(finding) for finding in report.steps)
+    if report.left_open:
+        parts.append(f"\n<details><summary>Not known, and not required: {len(report.left_open)}</summary>\n\n")
+        parts.extend(_trouble(finding) for finding in report.left_open)
+        parts.append("\n</details>\n")
     parts.append("\n<details><summary>All numbers</summary>\n\n| | finding | value | limit |\n|---|---|---|---|\n")
     parts.extend(_row(finding) for finding in report.findings if finding.value is not None)
     parts.append("\n</details>\n")
@@ -35,8 +38,7 @@ def _line(line: LineVerdict) -> str:
 
 
 def _trouble(finding: Finding) -> str:
-    note = "" if finding.required or finding.result is not CheckResult.UNKNOWN else " (not required)"
-    return f"- {_SIGNS[finding.result]} `{finding.id}`{note}: {_escaped(finding.message)}\n"
+    return f"- {_SIGNS[finding.result]} `{finding.id}`: {_escaped(finding.message)}\n"
 
 
 def _row(finding: Finding) -> str:

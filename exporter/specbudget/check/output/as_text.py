@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
@@ -44,12 +42,12 @@ def print_text(report: Report, *, verbose: bool, console: Console | None = None)
             f"{': ' if report.deciding else ''}{_named(report.deciding)}",
         ),
     )
-    steps = _by_weight(report.counted)
+    steps = report.steps
     for line in report.lines:
         _print(console, Text())
         _print_line(console, line, verbose=verbose, told_below={finding.id for finding in steps})
     _print(console, Text())
-    _print_next_steps(console, steps)
+    _print_next_steps(console, steps, unknown=len(report.left_open))
 
 
 def _named(findings: tuple[Finding, ...]) -> str:
@@ -133,10 +131,15 @@ def _beside(line: LineVerdict, finding: Finding) -> str:
     return ", ".join(part for part in (sure, span) if part)
 
 
-def _print_next_steps(console: Console, steps: list[Finding]) -> None:
+def _not_known(count: int) -> str:
+    """What a pass leaves open."""
+    return f"; {count} {'facts are' if count > 1 else 'fact is'} not known, the rows with ? say which" if count else ""
+
+
+def _print_next_steps(console: Console, steps: tuple[Finding, ...], *, unknown: int) -> None:
     """The counted findings that do not pass, the worst first, each once and in full."""
     if not steps:
-        _print(console, Text("nothing to do", "green"))
+        _print(console, Text(f"nothing to do{_not_known(unknown)}", "green"))
         return
     _print(console, Text("next steps", "bold"))
     for finding in steps:
@@ -144,9 +147,3 @@ def _print_next_steps(console: Console, steps: list[Finding]) -> None:
         _print(console, Text.assemble(_INDENT, (SIGNS[finding.result], style), _GAP, (finding.id, style)))
         _print_hanging(console, Text(" " * _UNDER), Text(printable(finding.message)), console.width - _UNDER)
     _print(console, Text(f"{_INDENT}specbudget check --explain ID shows a rule, its source and the arithmetic", "dim"))
-
-
-def _by_weight(findings: Iterable[Finding]) -> list[Finding]:
-    order = (CheckResult.FAIL, CheckResult.UNKNOWN, CheckResult.WARN)
-    wanted = [f for f in findings if f.result in order and (f.required or f.result is not CheckResult.UNKNOWN)]
-    return sorted(wanted, key=lambda finding: order.index(finding.result))

@@ -18,6 +18,10 @@ class UnknownId(SpecbudgetError):
 
 def explain(wanted: str, plan: Plan, report: Report) -> str:
     """The explanation of one id; raises UnknownId, naming the nearest ones."""
+    if wanted not in TEXTS:
+        # the table shows the last part of an id
+        named = [known for known in TEXTS if known.partition(".")[2] == wanted]
+        wanted = named[0] if len(named) == 1 else wanted
     text = TEXTS.get(wanted)
     if text is None:
         near = difflib.get_close_matches(wanted, TEXTS, n=3, cutoff=0.4)
