@@ -66,59 +66,73 @@ def _bailing(config: ConfigReader, facts: ConfigFacts) -> RecurrentState | None:
     return RecurrentState(kind=StateKind.LIGHTNING, heads=heads, head_dim=head_dim, state_size=head_dim)
 
 
-def _gated_delta(config: ConfigReader) -> RecurrentState | None:
-    heads, keys = config.whole("linear_num_value_heads"), config.whole("linear_num_key_heads")
-    head_dim, key_dim = config.whole("linear_value_head_dim"), config.whole("linear_key_head_dim")
-    kernel, element = config.whole("linear_conv_kernel_dim"), _state_bytes(config)
-    if heads is None or keys is None or head_dim is None or key_dim is None or kernel is None or element is None:
+def _selective(
+    config: ConfigReader,
+    kind: StateKind,
+    *keys: str,
+    channels: int | None = None,
+    element_bytes: int = _STATE_BYTES["float32"],
+) -> RecurrentState | None:
+    """A state whose sizes stand under five keys: heads, width of a head, state size, groups, taps of the convolution.
+
+    `channels` are those that are convolved beside the groups' own, the heads' unless given.
+    """
+    sizes = [config.whole(key) for key in keys]
+    heads, head_dim, state, groups, kernel = sizes
+    if heads is None or head_dim is None or state is None or groups is None or kernel is None:
         return None
     return RecurrentState(
-        kind=StateKind.GDN,
-        heads=heads,
-        head_dim=head_dim,
-        state_size=key_dim,
-        groups=keys,
-        conv_channels=heads * head_dim,
-        conv_taps=kernel - 1,
-        ssm_bytes=element,
-    )
-
-
-def _nemotron(config: ConfigReader) -> RecurrentState | None:
-    heads, head_dim = config.whole("mamba_num_heads"), config.whole("mamba_head_dim")
-    state, groups = config.whole("ssm_state_size"), config.whole("n_groups")
-    kernel, element = config.whole("conv_kernel"), _state_bytes(config)
-    if heads is None or head_dim is None or state is None or groups is None or kernel is None or element is None:
-        return None
-    return RecurrentState(
-        kind=StateKind.MAMBA2,
+        kind=kind,
         heads=heads,
         head_dim=head_dim,
         state_size=state,
         groups=groups,
-        conv_channels=heads * head_dim,
+        conv_channels=heads * head_dim if channels is None else channels,
         conv_taps=kernel - 1,
-        ssm_bytes=element,
+        ssm_bytes=element_bytes,
+    )
+
+
+def _gated_delta(config: ConfigReader) -> RecurrentState | None:
+    return _selective(
+        config,
+        StateKind.GDN,
+        "linear_num_value_heads",
+        "linear_value_head_dim",
+        "linear_key_head_dim",
+        "linear_num_key_heads",
+        "linear_conv_kernel_dim",
+        element_bytes=_state_bytes(config),
+    )
+
+
+def _nemotron(config: ConfigReader) -> RecurrentState | None:
+    return _selective(
+        config,
+        StateKind.MAMBA2,
+        "mamba_num_heads",
+        "mamba_head_dim",
+        "ssm_state_size",
+        "n_groups",
+        "conv_kernel",
+        element_bytes=_state_bytes(config),
     )
 
 
 def _granite(config: ConfigReader, facts: ConfigFacts) -> RecurrentState | None:
     """The dtype of the state is the engine's default here, whatever the config says."""
-    heads, head_dim = config.whole("mamba_n_heads"), config.whole("mamba_d_head")
-    state, groups = config.whole("mamba_d_state"), config.whole("mamba_n_groups")
-    kernel, expand = config.whole("mamba_d_conv"), config.whole("mamba_expand")
-    if heads is None or head_dim is None or state is None or groups is None or kernel is None:
-        return None
+    expand = config.whole("mamba_expand")
     if expand is None or facts.hidden_size is None:
         return None
-    return RecurrentState(
-        kind=StateKind.MAMBA2,
-        heads=heads,
-        head_dim=head_dim,
-        state_size=state,
-        groups=groups,
-        conv_channels=expand * facts.hidden_size,
-        conv_taps=kernel - 1,
+    return _selective(
+        config,
+        StateKind.MAMBA2,
+        "mamba_n_heads",
+        "mamba_d_head",
+        "mamba_d_state",
+        "mamba_n_groups",
+        "mamba_d_conv",
+        channels=expand * facts.hidden_size,
     )
 
 
@@ -129,7 +143,7 @@ def _short_convolution(config: ConfigReader, facts: ConfigFacts) -> RecurrentSta
     return RecurrentState(kind=StateKind.CONVOLUTION, groups=1, conv_channels=facts.hidden_size, conv_taps=kernel - 1)
 
 
-def _state_bytes(config: ConfigReader) -> int | None:
+def _state_bytes(config: ConfigReader) -> int:
     """Bytes of one element of the recurrent part: float32 unless the config says otherwise in a word it may use."""
     word = config.text("mamba_ssm_dtype")
-    return _STATE_BYTES["float32"] if word is None else _STATE_BYTES.get(word, _STATE_BYTES["float32"])
+    return _STATE_BYTES.get(word or "", _STATE_BYTES["float32"])
