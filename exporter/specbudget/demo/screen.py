@@ -114,7 +114,8 @@ def _requests(reading: Reading) -> str:
     bad = sum(value for key, value in events.items() if ("verdict", "bad") in key)
     records = reading.value(series.RECORDS, source="request_log", outcome="ok")
     return (
-        f"requests {records or 0:,.0f}: {good:,.0f} good, {bad:,.0f} bad; "
+        f"requests {records or 0:,.0f}: {good:,.0f} good, {bad:,.0f} bad, "
+        f"{reading.total(series.SLO_EXCLUDED):,.0f} left out; "
         f"verify steps {reading.total(series.VERIFY_STEPS):,.0f}; "
         f"running {reading.largest(series.ENGINE_RUNNING) or 0:.0f}"
     )
