@@ -8,7 +8,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-TOOLS := $(CURDIR)/.cache/prometheus/usr/bin
+TOOLS := $(CURDIR)/.cache/prometheus/trixie/usr/bin
 # At most four: the tests start real servers, which want a processor of their own.
 WORKERS ?= auto --maxprocesses 4 --dist worksteal
 # What pytest gets besides: make test PYTEST_ARGS="-k exposition"
@@ -33,8 +33,11 @@ run: setup ## Start the demo: a stand-in engine and the sidecar on 127.0.0.1:987
 	@$(BIN)/specbudget demo --listen 127.0.0.1:9877
 
 .PHONY: tools
-tools: ## Fetch promtool, amtool and Alertmanager into .cache (installs nothing)
-	@scripts/fetch-prometheus-tools.sh promtool prometheus-alertmanager
+tools: ## Fetch Prometheus, Alertmanager and VictoriaMetrics of three ages into .cache (installs nothing)
+	@scripts/fetch-prometheus-tools.sh promtool prometheus prometheus-alertmanager victoria-metrics
+	@scripts/fetch-prometheus-tools.sh --suite bookworm prometheus prometheus-alertmanager victoria-metrics
+	@scripts/fetch-prometheus-tools.sh --suite sid promtool prometheus prometheus-alertmanager victoria-metrics || \
+	  echo "sid moves and could not be fetched: what needs the newest release is skipped" >&2
 
 .PHONY: test
 test: setup tools check ## Run every check and every test

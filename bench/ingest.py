@@ -33,7 +33,7 @@ from pathlib import Path
 from specbudget.sources.exposition import read_samples
 
 HERE = Path(__file__).parent
-UNPACKED_MTAIL = HERE.parent / ".cache" / "prometheus" / "usr" / "bin" / "mtail"
+UNPACKED_MTAIL = HERE.parent / ".cache" / "prometheus" / "trixie" / "usr" / "bin" / "mtail"
 LIMIT = 0.2
 PATIENCE_SECONDS = 180.0
 LOOK_EVERY_SECONDS = 0.25

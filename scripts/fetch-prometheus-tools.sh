@@ -2,17 +2,23 @@
 # Unpacks tools of the Prometheus family into a folder of the checkout: the binaries of Debian packages of one
 # named suite, whichever Debian this machine runs. Nothing is installed or upgraded, and apt's own state is left alone.
 #
-#   scripts/fetch-prometheus-tools.sh [PACKAGE…]        default: promtool
+#   scripts/fetch-prometheus-tools.sh [--suite SUITE] [PACKAGE…]        default: trixie, promtool
 #
-# Packages that are known to work: promtool, prometheus, prometheus-alertmanager (holds amtool too), mtail.
-# The binaries are then in .cache/prometheus/usr/bin. What is there already is not fetched again.
+# Packages that are known to work: promtool, prometheus, prometheus-alertmanager (holds amtool too), victoria-metrics
+# (holds vmalert too), mtail. In bookworm promtool is a part of prometheus.
+# The binaries are then in .cache/prometheus/SUITE/usr/bin. What is there already is not fetched again.
 #
 # The suite is named, not chosen: rule tests mean different things to different versions, so another version
-# has to be a decision and not an accident. trixie holds Prometheus 2.53 and does not move.
+# has to be a decision and not an accident. bookworm holds Prometheus 2.42, trixie 2.53; neither moves. sid moves.
 set -euo pipefail
 
 suite=trixie
-cache=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/.cache/prometheus
+if [ "${1:-}" = --suite ]; then
+  suite=${2:?--suite needs a name}
+  shift 2
+fi
+case $suite in *[!a-z]*) echo "prometheus tools: $suite is no name of a suite" >&2; exit 1 ;; esac
+cache=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/.cache/prometheus/$suite
 packages=("$@")
 [ $# -gt 0 ] || packages=(promtool)
 
@@ -23,8 +29,7 @@ die() { say "$*" >&2; exit 1; }
 link_alertmanager_template() {
   local path=/usr/share/prometheus/alertmanager
   [ -e "$cache$path" ] || return 0
-  [ -e "$path" ] && [ ! -L "$path" ] && return 0 # the real package is installed
-  [ "$(readlink "$path" 2>/dev/null)" = "$cache$path" ] && return 0
+  [ -e "$path" ] && return 0 # of the installed package, or of another suite
   if ! { mkdir -p "${path%/*}" && ln -sfn "$cache$path" "$path"; } 2>/dev/null; then
     say "alertmanager does not start until this was run once: sudo mkdir -p ${path%/*} && sudo ln -sfn $cache$path $path" >&2
   fi

@@ -1,29 +1,20 @@
-"""promtool as the tests call it: found in the checkout's cache or on the path, run on many test files at once."""
+"""promtool as the tests call it: run on many test files at once."""
 
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
+from tests.prometheus_tools import tool
 
-CACHED = Path(__file__).parents[2] / ".cache" / "prometheus" / "usr" / "bin" / "promtool"
 PROCESSES = 2
 
 
-def promtool() -> str:
-    """The program; skips the test where it is not there."""
-    found = str(CACHED) if CACHED.is_file() else shutil.which("promtool")
-    if found is None:
-        pytest.skip("promtool is not there: make tools")
-    return found
-
-
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([promtool(), *map(str, arguments)], capture_output=True, text=True, check=False, timeout=300)
+    command = [str(tool("promtool")), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
 def failures(files: list[Path]) -> dict[Path, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import socket
 import subprocess
 import threading
@@ -20,12 +19,12 @@ from urllib.request import Request, urlopen
 
 import pytest
 import yaml
+from tests.prometheus_tools import tool
 
 from specbudget.budget.model import Budget
 from specbudget.generate import alertmanager
 from specbudget.generate.files import write
 
-TOOLS = Path(__file__).parents[2] / ".cache" / "prometheus" / "usr" / "bin"
 DEFAULT_TEMPLATE = Path("/usr/share/prometheus/alertmanager/default.tmpl")
 """Where Debian's Alertmanager looks for it, wherever it was unpacked."""
 PATIENCE = 20.0
@@ -34,14 +33,6 @@ SETTLED = 3.0
 """Seconds after which what has not been sent is not sent: three times the group interval of the tests."""
 
 Labels = dict[str, str]
-
-
-def tool(name: str) -> Path:
-    """A fetched tool. Where it is missing the test is skipped, but in a pipeline it fails."""
-    if not (TOOLS / name).exists():
-        missing = f"{name} is not there: make tools"
-        pytest.fail(missing) if os.environ.get("CI") else pytest.skip(missing)
-    return TOOLS / name
 
 
 def amtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as read_text
+from tests.prometheus_tools import tool
 from tests.scripted_engine import CAPTURED, Answer, ScriptedEngine
 from tests.serve.polled_desk import PolledDesk
 
@@ -37,7 +38,6 @@ from specbudget.simulate.checkpoint import write_drafter, write_target
 from specbudget.sources.checkpoint import Checkpoint, read_checkpoint
 from specbudget.sources.sglang.start_log import read_start_lines
 
-PROMTOOL = Path(__file__).parents[2] / ".cache" / "prometheus" / "usr" / "bin" / "promtool"
 STATES = {
     "line_state": {"ok", "at_risk", "breach", "unknown"},
     "speculation_state": {"no_data", "invalid", "frozen", "off", "capped", "idle", "active"},
@@ -286,11 +286,10 @@ async def test_promtool_has_nothing_to_say(
     make: Callable[..., PolledDesk], checkpoints: dict[Source, Checkpoint]
 ) -> None:
     """`promtool check metrics` is silent on the empty page and on the full one."""
-    if not PROMTOOL.exists():
-        pytest.skip("promtool is not there: make tools")
+    promtool = tool("promtool")
     for page in (await pages(make, checkpoints)).values():
         said = await asyncio.to_thread(
-            subprocess.run, [PROMTOOL, "check", "metrics"], input=page.text, capture_output=True, timeout=60
+            subprocess.run, [promtool, "check", "metrics"], input=page.text, capture_output=True, timeout=60
         )
         assert (said.returncode, said.stdout.decode(), said.stderr.decode()) == (0, "", "")
 
