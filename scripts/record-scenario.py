@@ -3,8 +3,8 @@
     python scripts/record-scenario.py SCENARIO SECONDS OUT.om.gz [--dir DIR] [--interval SECONDS]
 
 Runs `specbudget demo` at real speed beside Prometheus with the rules of the demo's own budget, and writes all samples
-in the OpenMetrics form that `promtool tsdb create-blocks-from openmetrics` reads, each with its time. Everything is as it
-would have been in production at that scrape interval; nothing is made up.
+in the OpenMetrics form that `promtool tsdb create-blocks-from openmetrics` reads, each with its time. Everything is as
+it would have been in production at that scrape interval; nothing is made up.
 """
 
 from __future__ import annotations
