@@ -141,7 +141,7 @@ def test_new_values_keep_the_readers_place(page: Page, draw: Callable[..., None]
     before = slider.get_attribute("aria-valuetext")
     page.evaluate(
         "([times, values]) => window.chart.update({times, lines: {request: values}})",
-        [[at + 180 for at in HOUR], LENGTHS[3:] + [1.9, 1.8, 1.7]],
+        [[at + 180 for at in HOUR], [*LENGTHS[3:], 1.9, 1.8, 1.7]],
     )
     assert slider.get_attribute("aria-valuetext") == before
 
