@@ -61,7 +61,7 @@ def render(metrics: Iterable[Metric]) -> Page:
 
 
 class Publisher:
-    """Saves and renders when something changed; `page` is what /metrics answers."""
+    """Saves and renders when something changed; `page` is what /metrics answers, `record` is told what it holds."""
 
     def __init__(
         self,
@@ -71,9 +71,10 @@ class Publisher:
         keep: Callable[[bool], dict[str, Any]],
         store: Store | None,
         saved: Callable[[bool], None],
+        record: Callable[[float, list[Metric]], None] | None = None,
     ) -> None:
         self._settle, self._collect, self._keep = settle, collect, keep
-        self._store, self._saved = store, saved
+        self._store, self._saved, self.record = store, saved, record
         self._asked = asyncio.Event()
         self._windows_at = 0.0
         self._last_problem = ""
@@ -113,4 +114,7 @@ class Publisher:
                     log.info("state is saved again: folder=%s", self._store.folder)
                 self._last_problem = ""
                 self._saved(True)
-        self.page = render(self._collect(now))
+        families = list(self._collect(now))
+        self.page = render(families)
+        if self.record is not None:
+            self.record(now, families)
