@@ -113,7 +113,13 @@ def _parser() -> argparse.ArgumentParser:
         "--listen", default=DEFAULT_LISTEN, type=_address, metavar="HOST:PORT", help=f"default {DEFAULT_LISTEN}"
     )
     serve.add_argument(
-        "--state", type=Path, metavar="DIR", help="keep positions and counters here; without it nothing is kept"
+        "--state", type=Path, metavar="DIR", help="keep positions, counters and a history here; without it nothing"
+    )
+    serve.add_argument(
+        "--history-size",
+        type=_size,
+        metavar="SIZE",
+        help="of the history that `specbudget review` reads: default 64MiB, the oldest goes first, 0MiB keeps none",
     )
     serve.add_argument(
         "--web-config",
@@ -162,6 +168,15 @@ def _address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
+def _size(text: str) -> int:
+    from specbudget.budget.units import parse_size
+
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _init(args: argparse.Namespace) -> int:
     from specbudget.check.init.command import InitOptions, run_init
 
@@ -189,7 +204,8 @@ def _serve(args: argparse.Namespace) -> int:
     from specbudget.serve.command import run_serve
 
     host, port = args.listen
-    return run_serve(args.budget, host, port, args.state, args.web_config)
+    history = {} if args.history_size is None else {"history_bytes": args.history_size}
+    return run_serve(args.budget, host, port, args.state, args.web_config, **history)
 
 
 def _generate(args: argparse.Namespace) -> int:
