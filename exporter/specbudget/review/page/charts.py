@@ -13,7 +13,10 @@ from specbudget.review.model import Review
 from specbudget.review.page.marks import overlay
 from specbudget.review.page.memory_charts import memory_charts
 from specbudget.review.page.parts import Chart, Line
-from specbudget.review.page.thinned import Thinned, known, thinned
+from specbudget.review.page.thinned import MOST_POINTS, Thinned, known, thinned
+
+MOST_VALUES = 380_000
+"""Values in one report, of up to eleven signs each."""
 
 MOST_LINES = 8
 """As many as there are colours that are told apart."""
@@ -28,12 +31,17 @@ class Section:
     charts: tuple[Chart, ...]
 
 
-def sections(review: Review) -> tuple[Section, ...]:
+def scale(review: Review) -> Thinned:
+    """The points that are drawn: fewer where there are many lines, so that the file stays small."""
+    lines = sum(len(chart.lines) for section in sections(review, thinned(review.axis, 2)) for chart in section.charts)
+    return thinned(review.axis, min(MOST_POINTS, MOST_VALUES // max(1, lines)))
+
+
+def sections(review: Review, thin: Thinned) -> tuple[Section, ...]:
     """The sections that have something to show, in the order in which a team asks.
 
     First the memory graph of the fullest rank with the acceptance length beside it: most incidents are seen there.
     """
-    thin = thinned(review.axis)
     memory, acceptance = tuple(memory_charts(review, thin)), tuple(_acceptance(review, thin))
     first = (*memory[:1], *acceptance[:1])
     found = (
@@ -45,9 +53,8 @@ def sections(review: Review) -> tuple[Section, ...]:
     return tuple(section for section in found if section.charts)
 
 
-def configuration(review: Review, shown: tuple[Section, ...]) -> dict[str, Any]:
+def configuration(review: Review, shown: tuple[Section, ...], thin: Thinned) -> dict[str, Any]:
     """Everything that the report's script needs, as JSON can hold it."""
-    thin = thinned(review.axis)
     return {
         "times": thin.times,
         "from": review.start,

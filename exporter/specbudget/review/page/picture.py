@@ -15,9 +15,9 @@ from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from specbudget.catalog.alerts import Severity
 from specbudget.review.model import Review
-from specbudget.review.page.charts import sections
+from specbudget.review.page.charts import scale, sections
 from specbudget.review.page.parts import Chart
-from specbudget.review.page.thinned import thinned
+from specbudget.review.page.thinned import Thinned
 from specbudget.review.page.words import figure as in_words
 from specbudget.review.page.words import moment, stretch
 
@@ -42,7 +42,8 @@ BAD, INK = "#fbe5e1", "#1b2126"
 
 def picture(review: Review) -> bytes:
     """A PNG."""
-    charts = {chart.id: chart for section in sections(review) for chart in section.charts}
+    thin = scale(review)
+    charts = {chart.id: chart for section in sections(review, thin) for chart in section.charts}
     device = next((chart for id_, chart in charts.items() if id_.startswith("device-")), None)
     drawn = [chart for chart in (device, *(charts.get(id_) for id_ in WANTED)) if chart is not None]
     lines = _words(review)
@@ -58,7 +59,7 @@ def picture(review: Review) -> bytes:
     top = whole - words_height
     for chart, height in zip(drawn, heights, strict=True):
         axes = page.add_axes((0.085, (top - height + 0.5) / whole, 0.66, (height - 0.75) / whole))
-        _draw(axes, chart, review)
+        _draw(axes, chart, review, thin)
         top -= height
     out = io.BytesIO()
     page.savefig(out, format="png", metadata={"Software": None})
@@ -79,8 +80,8 @@ def _words(review: Review) -> list[tuple[str, bool]]:
     return lines
 
 
-def _draw(axes: Axes, chart: Chart, review: Review) -> None:
-    times = [datetime.fromtimestamp(at, UTC) for at in thinned(review.axis).times]
+def _draw(axes: Axes, chart: Chart, review: Review, thin: Thinned) -> None:
+    times = [datetime.fromtimestamp(at, UTC) for at in thin.times]
     for alert in review.alerts or ():
         if alert.severity == Severity.PAGE:
             begin, end = (datetime.fromtimestamp(at, UTC) for at in (alert.start, alert.end))

@@ -14,9 +14,8 @@ from specbudget import __version__
 from specbudget.assets import asset
 from specbudget.review.model import MarkKind, Review
 from specbudget.review.page import words
-from specbudget.review.page.charts import configuration, sections
+from specbudget.review.page.charts import configuration, scale, sections
 from specbudget.review.page.starts import MOST_STARTS, timelines
-from specbudget.review.page.thinned import thinned
 
 STYLES = ("theme.css", "uplot/uPlot.min.css", "chart.css", "report.css")
 EARLY_SCRIPT = "theme.js"
@@ -35,7 +34,8 @@ MARK_WORDS = {
 
 def render(review: Review) -> str:
     """The whole file."""
-    shown = sections(review)
+    thin = scale(review)
+    shown = sections(review, thin)
     styles = "\n".join(asset(name) for name in STYLES)
     scripts = {"early": asset(EARLY_SCRIPT), "late": "\n".join(asset(name) for name in SCRIPTS)}
     return (
@@ -46,8 +46,8 @@ def render(review: Review) -> str:
             version=__version__,
             sections=shown,
             timelines=timelines(review.starts),
-            shown_step=thinned(review.axis).step,
-            data=Markup(_data(configuration(review, shown))),
+            shown_step=thin.step,
+            data=Markup(_data(configuration(review, shown, thin))),
             styles=Markup(styles),
             scripts={name: Markup(text) for name, text in scripts.items()},
             policy=policy(styles, tuple(scripts.values())),

@@ -82,7 +82,12 @@ def thinned(axis: Axis, most: int = MOST_POINTS) -> Thinned:
 
 def told(values: Floats) -> list[float | None]:
     """Values for JSON: rounded, None where nothing is known."""
-    return [float(f"{value:.{SIGNIFICANT}g}") if math.isfinite(value) else None for value in values.tolist()]
+    return [_short(value) if math.isfinite(value) else None for value in values.tolist()]
+
+
+def _short(value: float) -> float:
+    rounded = float(f"{value:.{SIGNIFICANT}g}")
+    return int(rounded) if rounded.is_integer() else rounded
 
 
 def known(values: Floats | None) -> bool:
