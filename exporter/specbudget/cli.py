@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from specbudget import __version__
+from specbudget.address import DEFAULT_LISTEN
 from specbudget.errors import SpecbudgetError
 
 USAGE_ERROR = 2
 CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-DEFAULT_LISTEN = "127.0.0.1:9877"
 DEFAULT_SCENARIO = "steady"
-GENERATED = ("all", "rules", "alertmanager")
+GENERATED = ("all", "rules", "alertmanager", "runbook")
 CHECK_FORMATS = ("text", "json", "markdown", "junit")
 
 
@@ -125,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
 
     generate = commands.add_parser(
         "generate",
-        help="rules and alerts of a budget, as files",
+        help="rules, alerts and the runbook of a budget, as files",
         description="Writes the files that follow from a budget below a folder. It never needs the engine.",
     )
     generate.add_argument("target", choices=GENERATED, metavar="TARGET", help=" | ".join(GENERATED))

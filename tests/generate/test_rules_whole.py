@@ -135,8 +135,8 @@ def test_a_page_says_what_a_person_needs_at_night(tmp_path: Path) -> None:
         "exp_annotations": {
             "summary": f"{SERVICE}: the acceptance SLO burns fast, 75% of events are bad",
             "description": (
-                "75% of the valid events of 1h missed their target length, and no fewer in the last 5m; allowed is 5%. "
-                "At more than 13.44 times that speed 2% of the budget of 28d is gone within the hour. "
+                "75% of the valid events of 1h missed their target length, and too many of the last 5m; allowed is 5%. "
+                "From 13.44 times that on, 2% of the budget of 28d is gone in 1h. "
                 "Likely cause: mix; pair unfit: taps_range; "
                 "Shortest: a a:9877 2.10; b b:9877 2.20; c c:9877 2.30; "
                 "To turn speculation off: restart the engine without --speculative-algorithm."

@@ -16,6 +16,7 @@ from specbudget.domain.suspects import (
     NOTABLE_CHANGE,
     STEADY_REPORTS,
 )
+from specbudget.words import percent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +79,8 @@ CAUSES: Mapping[Suspect, CauseText] = MappingProxyType(
         Suspect.MIX: CauseText(
             means="Other traffic, not a worse drafter: more requests of a kind that drafts badly.",
             evidence=(
-                f"The length fell by {NOTABLE_CHANGE:.0%} or more, and most of the fall comes from the shares of the "
+                f"The length fell by {percent(NOTABLE_CHANGE)} or more, and most of the fall comes from the shares "
+                f"of the "
                 "profiles, not from their own lengths. Without profiles: the same two groups of requests in other "
                 "shares."
             ),
@@ -90,7 +92,8 @@ CAUSES: Mapping[Suspect, CauseText] = MappingProxyType(
         Suspect.PREFIX_HITS: CauseText(
             means="For prompts whose beginning came from the prefix cache the drafter's KV is missing.",
             evidence=(
-                f"Requests with a cached prefix reach less than {CLEARLY_LOWER:.0%} of the length of the others, with "
+                f"Requests with a cached prefix reach less than {percent(CLEARLY_LOWER)} of the length of the "
+                f"others, with "
                 f"{MIN_REQUESTS} requests and {MIN_STEPS} verify steps or more on each side."
             ),
             actions=(
@@ -101,7 +104,8 @@ CAUSES: Mapping[Suspect, CauseText] = MappingProxyType(
         Suspect.LONG_CONTEXT: CauseText(
             means="With long prompts the drafter sees only part of the context, or has left the positions it knows.",
             evidence=(
-                f"Requests with long prompts reach less than {CLEARLY_LOWER:.0%} of the length of the others, with "
+                f"Requests with long prompts reach less than {percent(CLEARLY_LOWER)} of the length of the others, "
+                f"with "
                 f"{MIN_REQUESTS} requests and {MIN_STEPS} verify steps or more on each side."
             ),
             actions=(
@@ -128,7 +132,7 @@ CAUSES: Mapping[Suspect, CauseText] = MappingProxyType(
         ),
         Suspect.REPETITION: CauseText(
             means="Nearly every draft is accepted, as in text that repeats itself.",
-            evidence=f"The length is within the last {1 - NEAR_WINDOW:.0%} of the verify window.",
+            evidence=f"The length is within the last {percent(1 - NEAR_WINDOW)} of the verify window.",
             actions=(
                 "Look at the answers: a model in a loop helps nobody.",
                 "If the answers are good, the window is too small for this traffic: draft more tokens a step.",

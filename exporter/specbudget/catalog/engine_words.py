@@ -68,26 +68,24 @@ ENGINES: Mapping[str, EngineWords] = MappingProxyType(
             launch="python3 -m sglang.launch_server",
             model_flag="--model-path",
             off="restart the engine without --speculative-algorithm",
-            off_how=(
-                "Leave out every launch argument that belongs to the drafter: `--speculative-algorithm` and the others"
-            ),
+            off_how="Leave out every launch argument that belongs to the drafter: all that begin with `--speculative-`",
             # one field only: the whole answer holds the engine's keys in clear text
             is_off="[curl] [engine]/server_info | grep -o '\"speculative_algorithm\": *[^,}]*' | sort -u",
             off_prints='"speculative_algorithm":null',
             on_prints='"speculative_algorithm":"…"',
             concurrency=(
-                "Without a drafter SGLang no longer holds running requests down to 48: set `--max-running-requests` if "
+                "without a drafter SGLang no longer holds running requests down to 48: set `--max-running-requests` if "
                 "the load should stay what it was"
             ),
             answers=f"[curl open] {_CODE} [engine]/metrics",
             names="[curl open] [engine]/metrics | grep -cE '^sglang[:_]'",
             length="[curl open] [engine]/metrics | grep -E '^sglang[:_]spec_accept_(length|rate)'",
-            no_metrics="a flag such as --enable-metrics is missing",
-            no_records="the engine was started without --export-metrics-to-file",
-            records="the engine's --export-metrics-to-file-dir",
-            simulated="SGLANG_SIMULATE_ACC_LEN is set",
-            no_warmup="--skip-server-warmup in the launch arguments",
-            pool_limit="--max-total-tokens",
+            no_metrics="a flag such as `--enable-metrics` is missing",
+            no_records="the engine was started without `--export-metrics-to-file`",
+            records="the engine's `--export-metrics-to-file-dir`",
+            simulated="`SGLANG_SIMULATE_ACC_LEN` is set",
+            no_warmup="`--skip-server-warmup` in the launch arguments",
+            pool_limit="`--max-total-tokens`",
             draft_prefixes=("speculative-", "decoupled-spec-"),
             draft_flags=(
                 "enable-linear-replayssm-spec",
@@ -104,23 +102,21 @@ ENGINES: Mapping[str, EngineWords] = MappingProxyType(
             launch="vllm serve",
             model_flag="",
             off="restart the engine without --speculative-config",
-            off_how=(
-                "Leave out every launch argument that belongs to the drafter: `--speculative-config` and the others"
-            ),
+            off_how="Leave out every launch argument that belongs to the drafter: `--speculative-config` or `-sc`",
             # vLLM has these series only where a drafter is configured
             is_off="[curl open] [engine]/metrics | grep -c '^vllm:spec_decode_num_drafts_total'",
             off_prints="0",
             on_prints="1 or more",
-            concurrency="Running requests are limited as before: `--max-num-seqs` holds with and without a drafter",
+            concurrency="running requests are limited as before: `--max-num-seqs` holds with and without a drafter",
             answers=f"[curl open] {_CODE} [engine]/metrics",
             names="[curl open] [engine]/metrics | grep -c '^vllm:'",
             length="[curl open] [engine]/metrics | grep -E '^vllm:spec_decode_num_(drafts|accepted_tokens)_total'",
-            no_metrics="--disable-log-stats is set, which takes the engine's metrics away",
+            no_metrics="`--disable-log-stats` is set, which takes the engine's metrics away",
             no_records="nothing writes request records where the sidecar looks",
             records="the folder into which records are written",
-            simulated="rejection_sample_method is synthetic",
+            simulated="`rejection_sample_method` is `synthetic`",
             no_warmup="a launch argument that skips the warm-up",
-            pool_limit="--num-gpu-blocks-override",
+            pool_limit="`--num-gpu-blocks-override`",
             draft_prefixes=("speculative-",),
             # the second is refused at the start where there is no drafter
             draft_flags=("sc", "per-request-spec-decode-metrics"),
@@ -138,16 +134,16 @@ ENGINES: Mapping[str, EngineWords] = MappingProxyType(
             is_off="[curl open] [engine]/prometheus/metrics | grep '^trtllm_spec_decode_num_draft_tokens_total'",
             off_prints="nothing, or a number that no longer grows",
             on_prints="a number that grows",
-            concurrency="Running requests are limited as before: `--max_batch_size` holds with and without a drafter",
+            concurrency="running requests are limited as before: `--max_batch_size` holds with and without a drafter",
             answers=f"[curl open] {_CODE} [engine]/prometheus/metrics",
             names="[curl open] [engine]/prometheus/metrics | grep -c '^trtllm_'",
             length="[curl open] [engine]/prometheus/metrics | grep '^trtllm_spec_decode_acceptance_length'",
-            no_metrics="return_perf_metrics or enable_iter_perf_stats is not set",
+            no_metrics="`return_perf_metrics` or `enable_iter_perf_stats` is not set",
             no_records="nothing writes request records where the sidecar looks",
             records="the folder into which records are written",
             simulated="acceptance is simulated for a measurement",
             no_warmup="a setting that skips the warm-up",
-            pool_limit="kv_cache_config.max_tokens",
+            pool_limit="`kv_cache_config.max_tokens`",
         ),
     }
 )

@@ -55,22 +55,22 @@ def grew(shows: str, one: SeriesDef, window: str, *, by: str, after: str = "") -
 def length_query(s: RuleSettings, by: str, window: str) -> str:
     """The acceptance length as a ratio of sums."""
     accepted, steps = s.of(series.ACCEPTED_DRAFTS), s.of(series.VERIFY_STEPS)
-    return f"1 + sum by ({by}) (rate({accepted}[{window}])) / sum by ({by}) (rate({steps}[{window}]))"
+    return f"1 + sum by ({by}) (rate({accepted}[{window}]))\n/ sum by ({by}) (rate({steps}[{window}]))"
 
 
 BY_REPLICA = "pod, instance"
 
 LENGTH_BY_REPLICA = Query(
-    shows="The length of each replica. One low replica is a replica; all low is the pair, the engine or the traffic.",
+    shows="The length of each replica. One is low: that replica. All are low: the pair, the engine or the traffic.",
     text=lambda s: f"sort({length_query(s, BY_REPLICA, '5m')})",
 )
 LENGTH_BY_PROFILE = Query(
-    shows="The length of each profile. One low profile is its traffic.",
+    shows="The length of each profile. One is low: its traffic.",
     text=lambda s: f"sort({length_query(s, 'profile', '5m')})",
 )
 VERDICTS = grew("Good and bad events of the last hour, by profile.", series.SLO_EVENTS, "1h", by="verdict, profile")
 SUSPECTS = reads(
-    "The likely causes that the sidecars name; what each means is below.",
+    "The likely causes that the sidecars name.",
     series.ACCEPTANCE_SUSPECT,
     by="cause",
     after=" == 1",

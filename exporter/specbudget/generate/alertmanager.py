@@ -15,6 +15,7 @@ from specbudget.budget.model import Budget
 from specbudget.catalog.alerts import ALERT_LINES, Severity
 from specbudget.catalog.alerts.sidecar import ENGINE_DOWN
 from specbudget.catalog.labels import DEFAULT_LABELS
+from specbudget.catalog.promql import duration
 from specbudget.catalog.series import SERVICE_LABEL
 from specbudget.generate.files import Files
 from specbudget.generate.notification import template
@@ -24,6 +25,9 @@ TEMPLATES = PurePosixPath("alerts/templates/specbudget.tmpl")
 
 SERVICE = DEFAULT_LABELS
 """The labels that tell one service from another; Prometheus adds the first two where it has them."""
+
+PAGE_WAIT_SECONDS, TICKET_WAIT_SECONDS = 15.0, 300.0
+"""How long a page waits for its siblings, and a ticket for a page that explains it."""
 
 SECRETS = PurePosixPath("/etc/alertmanager/secrets")
 PAGER_KEY = SECRETS / "pagerduty-routing-key"
@@ -94,14 +98,14 @@ def _route() -> dict[str, Any]:
             {
                 "receiver": receiver(Severity.PAGE),
                 "matchers": [f'severity="{Severity.PAGE}"'],
-                "group_wait": "15s",
+                "group_wait": duration(PAGE_WAIT_SECONDS),
                 "group_interval": "5m",
                 "repeat_interval": "4h",
             },
             {
                 "receiver": receiver(Severity.TICKET),
                 "matchers": [f'severity="{Severity.TICKET}"'],
-                "group_wait": "5m",
+                "group_wait": duration(TICKET_WAIT_SECONDS),
                 "group_interval": "15m",
                 "repeat_interval": "24h",
                 "routes": [
@@ -121,7 +125,7 @@ def _route() -> dict[str, Any]:
     return {
         "receiver": receiver(Severity.TICKET),
         "group_by": list(SERVICE),
-        "group_wait": "5m",
+        "group_wait": duration(TICKET_WAIT_SECONDS),
         "group_interval": "15m",
         "repeat_interval": "24h",
         "routes": [ours],

@@ -31,7 +31,7 @@ from specbudget.catalog.recording import (
 from specbudget.catalog.rule_settings import BREAK_EVEN_SECONDS, COLLAPSE_SECONDS, OUTLIER_SECONDS, RuleSettings
 from specbudget.catalog.sets import Suspect
 from specbudget.domain.suspects import CLEARLY_LOWER, CONTRIBUTES_NOTHING, MIN_STEPS
-from specbudget.words import span
+from specbudget.words import percent, span
 
 BUSY_RUNNING = 1.0
 """Running requests per replica from which a fleet is busy: speculation costs people time, and not idle devices."""
@@ -138,9 +138,8 @@ COLLAPSED = AlertDef(
     actions=(
         "Restart one replica: when it comes back healthy, restart the others one by one.",
         "Compare the pair with budget.lock: `specbudget check --budget [budget]`. Go back to what was approved.",
-        "Turn speculation off if the length does not come back: the target alone is faster than this.",
     ),
-    off="now, if one restarted replica is as bad as before, or if you do not know the cause within ten minutes",
+    off="if one restarted replica is as bad as before, or if you do not know the cause within ten minutes",
 )
 
 BELOW_BREAK_EVEN = AlertDef(
@@ -178,7 +177,6 @@ BELOW_BREAK_EVEN = AlertDef(
     actions=(
         "If the batch grew, add replicas or lower the limit of running requests.",
         "If the length fell, follow the likely cause.",
-        "Turn speculation off for as long as the load lasts.",
     ),
     off="for as long as the load lasts, if neither the load nor the length can be changed within half an hour",
 )
@@ -198,7 +196,8 @@ OUTLIER = AlertDef(
     dashboard=Dashboard.ACCEPTANCE,
     means="One replica is clearly worse than the others on the same traffic.",
     when=lambda s: (
-        f"The length of a replica over {span(OUTLIER_SECONDS)} is below {CLEARLY_LOWER:.0%} of its service's, with "
+        f"The length of a replica over {span(OUTLIER_SECONDS)} is below {percent(CLEARLY_LOWER)} of its service's, "
+        f"with "
         f"{s.guard_steps} verify steps or more on that replica."
     ),
     confirm=(LENGTH_BY_REPLICA, FINGERPRINTS, ENGINES),
@@ -273,7 +272,6 @@ BAD_FROM_BOOT = AlertDef(
     actions=(
         "Undo the rollout.",
         "Run `specbudget check --budget [budget]` on the pair and follow its findings.",
-        "Turn speculation off.",
     ),
     off="if the rollout cannot be undone: the target alone is faster than a drafter that was never good",
 )

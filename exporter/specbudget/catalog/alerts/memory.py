@@ -21,7 +21,7 @@ from specbudget.catalog.looks import (
 from specbudget.catalog.promql import Clause, Condition, Join, Joined, equals, number, one_of
 from specbudget.catalog.rule_settings import RuleSettings
 from specbudget.catalog.sets import CHECKPOINT_SOURCES, Artifact, NeedBasis
-from specbudget.words import span
+from specbudget.words import percent, span
 
 PRESSURE_SECONDS = 900
 QUEUE_GROWTH = 5.0
@@ -33,14 +33,18 @@ KEPT_CAPACITY = 0.95
 FAR_ABOVE_NEED = 2.0
 
 
-def over_budget(s: RuleSettings, line: LineDef, *budgets: str) -> Condition:
-    """A budget of the line is spent beyond its limit."""
+def over_budget(s: RuleSettings, line: LineDef, *budgets: str) -> Condition | None:
+    """A budget of the line is spent beyond its limit; None where none of them has one."""
+    if not s.has_limit(line, *(line.budget(budget) for budget in budgets)):
+        return None
     chosen = one_of("budget", (line.budget(budget).id for budget in budgets))
     used = s.of(series.BUDGET_USED_RATIO, equals("line", line.id), chosen)
     return Condition(first=Clause(query=f"max {s.by('budget')} ({used})", op=">", bound="1"))
 
 
-def _pressure(s: RuleSettings) -> Condition:
+def _pressure(s: RuleSettings) -> Condition | None:
+    if not s.has_limit(KV, KV.budget("high_water")):
+        return None
     used = s.of(series.BUDGET_USED_RATIO, equals("line", KV.id), equals("budget", KV.budget("high_water").id))
     retracted = s.of(series.KV_RETRACTIONS)
     grown = f"sum {s.by_replica()} (deriv({s.of(series.ENGINE_QUEUED)}[15m])) * {PRESSURE_SECONDS}"
@@ -159,7 +163,7 @@ SHRANK = AlertDef(
     dashboard=Dashboard.MEMORY,
     means="The same engine got less memory for its KV: it serves fewer requests at once than planned.",
     when=lambda s: (
-        f"The target's pool of a replica holds less than {KEPT_CAPACITY:.0%} of the tokens that it held within a "
+        f"The target's pool of a replica holds less than {percent(KEPT_CAPACITY)} of the tokens that it held within a "
         f"day, or that "
         "the smallest pool of the service held a day ago."
     ),

@@ -21,7 +21,7 @@ from specbudget.catalog.recording import BACKLOG_SECONDS
 from specbudget.catalog.rule_settings import RuleSettings
 from specbudget.catalog.series import PREFIX, SERVICE_LABEL, SIDECAR, SeriesDef
 from specbudget.catalog.sets import CHECKPOINT_SOURCES, HTTP_SOURCES, UNANSWERED, RecordOutcome, Source, Stage
-from specbudget.words import span
+from specbudget.words import percent, span
 
 LOST = (RecordOutcome.MALFORMED, RecordOutcome.OVERSIZED)
 LOST_SHARE = 0.01
@@ -157,7 +157,7 @@ DOWN = AlertDef(
             shows="Targets that cannot be scraped, of this service's jobs.",
             text=lambda s: f"up == 0 and on (job, instance) last_over_time({s.of(series.BUILD_INFO)}[1d])",
         ),
-        Command(shows="Does the sidecar live? It prints OK.", text="curl -sS [sidecar]/-/healthy"),
+        Command(shows="Does the sidecar live? It prints healthy.", text="curl -sS [sidecar]/-/healthy"),
     ),
     causes=("the process ended: see its log", "TLS or a password that changed on one side", "the network"),
     actions=("Restart the sidecar; with --state it goes on where it was.",),
@@ -207,7 +207,7 @@ SOURCE_FAILING = AlertDef(
     dashboard=Dashboard.OVERVIEW,
     means="An endpoint or a file of the engine does not answer while the engine is not starting.",
     when=lambda s: (
-        "An endpoint or a file of an engine cannot be read, the engine is not starting, and it answers at all."
+        "An endpoint or a file of an engine cannot be read, and not because the engine is starting or down as a whole."
     ),
     confirm=(SOURCES_DOWN, SOURCE_FAULTS, ENGINE_ANSWERS, STATUS),
     causes=("an API key that changed", "[no metrics]", "the engine answers with errors, or a file went away"),
@@ -225,7 +225,7 @@ RECORDS_LOST = AlertDef(
     dashboard=Dashboard.OVERVIEW,
     means="The acceptance SLO and its counters miss some of the traffic.",
     when=lambda s: (
-        f"Within an hour more than {LOST_SHARE:.0%} of the lines of a file were malformed or too long, and "
+        f"Within an hour more than {percent(LOST_SHARE)} of the lines of a file were malformed or too long, and "
         f"{LOST_RECORDS} or "
         "more of them."
     ),

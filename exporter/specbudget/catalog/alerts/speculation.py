@@ -24,7 +24,7 @@ from specbudget.catalog.recording import LENGTHS_OF_HOUR
 from specbudget.catalog.rule_settings import RuleSettings
 from specbudget.catalog.sets import RecordOutcome, Role, SliForm, Source, Suspect
 from specbudget.domain.speculation import FROZEN_SECONDS, SpeculationState
-from specbudget.words import span
+from specbudget.words import percent, span
 
 LEAST_COVERAGE = 0.5
 """Share of the requests that an SLO is about: with fewer it speaks for the minority."""
@@ -35,6 +35,9 @@ UNCOVERED = ("few_tokens", "window_below_target", "invalid")
 
 WORKING = (SpeculationState.ACTIVE, SpeculationState.CAPPED, SpeculationState.OFF)
 """States in which tokens flow."""
+
+MOSTLY = 0.9
+"""Share of the time for which an engine works that has something to write."""
 
 FAR_ABOVE_TARGET = 2.0
 SURPLUS_REQUESTS = 500
@@ -89,7 +92,7 @@ def _no_records(s: RuleSettings) -> Condition:
         first=Clause(
             query=f"max {s.by_replica()} (sum {s.by_replica('rank')} (avg_over_time({working}[30m])))",
             op=">",
-            bound="0.9",
+            bound=number(MOSTLY),
         ),
         rest=(
             Joined(
@@ -217,7 +220,7 @@ COVERAGE = AlertDef(
     dashboard=Dashboard.ACCEPTANCE,
     means="The SLO speaks for a minority: it can be green while most requests are slow.",
     when=lambda s: (
-        f"Over 6 hours fewer than {LEAST_COVERAGE:.0%} of {COVERAGE_REQUESTS} or more requests are valid events."
+        f"Over 6 hours fewer than {percent(LEAST_COVERAGE)} of {COVERAGE_REQUESTS} or more requests are valid events."
     ),
     confirm=(grew("Why requests are no events.", series.SLO_EXCLUDED, "6h", by="reason"),),
     causes=("answers are shorter than min_output_tokens", "the engine caps or adapts its window below the target"),
@@ -234,7 +237,9 @@ NO_RECORDS = AlertDef(
     description="For 30m tokens flowed and no record was counted: the SLO sees none of this traffic.",
     dashboard=Dashboard.ACCEPTANCE,
     means="The engine works and its request log is not written, or not where the sidecar looks.",
-    when=lambda s: "For 30 minutes a rank worked, and not one record of the request log was counted.",
+    when=lambda s: (
+        f"Of 30 minutes a rank worked more than {percent(MOSTLY)}, and not one record of the request log was counted."
+    ),
     confirm=(
         grew("Records that were counted.", series.RECORDS, "30m", by="source, outcome"),
         Command(shows="The newest records of the folder.", text="ls -lt [request log] | head -n 5"),

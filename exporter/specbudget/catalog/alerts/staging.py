@@ -19,8 +19,10 @@ def _ended(s: RuleSettings, outcome: StartOutcome) -> str:
     return s.of(series.STARTUPS, equals("outcome", outcome))
 
 
-def _over_budget(s: RuleSettings) -> Condition:
+def _over_budget(s: RuleSettings) -> Condition | None:
     """An increase, or a replica that was not there an hour ago and whose first sample counts its start already."""
+    if not s.has_limit(STAGING, STAGING.budget("cold_start")):
+        return None
     ended = _ended(s, StartOutcome.OVER_BUDGET)
     return Condition(
         first=Clause(query=f"sum {s.by()} (increase({ended}[1h]))", op=">", bound="0"),
@@ -196,7 +198,7 @@ UNFIT = AlertDef(
         "`specbudget check --budget [budget] --explain codesign.RULE` says what does not fit.",
         "Go back to the pair in budget.lock.",
     ),
-    off="if requests are served by this pair and its length is below break-even",
+    off="if requests are served by this pair and its length pays for no drafter",
 )
 
 RECHECK = AlertDef(
@@ -210,8 +212,8 @@ RECHECK = AlertDef(
     description="A model of the approved pair changed: what was measured and budgeted with the old one is open again.",
     dashboard=Dashboard.OVERVIEW,
     means=(
-        "acceptance: the target changed, measure the length again. kv: the drafter changed, budget its KV again. "
-        "two_model: both changed, everything."
+        "A model of the approved pair is another now. Plan `acceptance`: the target changed, measure the length again. "
+        "`kv`: the drafter changed, budget its KV again. `two_model`: both changed, everything."
     ),
     when=lambda s: "A model of the approved pair changed.",
     confirm=(reads("Which plan must be made again.", series.RECHECK_DUE, by="plan"), FINGERPRINTS, CHECK),
