@@ -23,7 +23,11 @@ CHECK_FORMATS = ("text", "json", "markdown", "junit")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code. Bad input is told in one line per problem, exit 2."""
-    args = _parser().parse_args(argv)
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if "run" not in args:
+        parser.print_help(sys.stderr)
+        return USAGE_ERROR
     try:
         code = _run(args)
         sys.stdout.flush()
@@ -68,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         description="The two-model budget of speculative decoding, in five lines.",
     )
     parser.add_argument("--version", action="version", version=f"specbudget {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(metavar="COMMAND", title="commands")
 
     init = commands.add_parser(
         "init",
