@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from specbudget.budget.acceptance import UNION_TAGS
+from specbudget.budget.declared import Kind
 from specbudget.errors import BudgetError, Problem
 
 MAX_BYTES = 1 << 20
@@ -229,13 +230,13 @@ def _message(detail: ErrorDetails, loc: Loc, root: type[BaseModel]) -> str:
 
 
 def _said_of(loc: Loc, root: type[BaseModel]) -> str | None:
-    """What the field at `loc` says of its own rule: the description in its declaration."""
+    """What the kind of the field at `loc` asks for."""
     model = _model_at(loc[:-1], root)
     field = _fields(model).get(str(loc[-1])) if model is not None and loc else None
     if field is None:
         return None
     inner = [item for part in get_args(field.annotation) for item in getattr(part, "__metadata__", ())]
-    return field.description or next((item.description for item in inner if getattr(item, "description", None)), None)
+    return next((item.asks for item in (*field.metadata, *inner) if isinstance(item, Kind) and item.asks), None)
 
 
 def _known_keys(loc: Loc, root: type[BaseModel]) -> list[str]:

@@ -14,6 +14,7 @@ import yaml
 from pydantic import Field, field_validator
 
 from specbudget.budget.acceptance import BreakEvenPoint
+from specbudget.budget.declared import Kind
 from specbudget.budget.document import read_document, validated
 from specbudget.budget.engine import EngineKind
 from specbudget.budget.model import ServiceName
@@ -25,7 +26,9 @@ from specbudget.errors import BudgetError, Problem
 LOCK_NAME = "budget.lock"
 
 _Digest = Annotated[
-    str, Field(pattern=r"^[0-9a-f]{8,64}$", description="should be 8 to 64 hexadecimal digits in small letters")
+    str,
+    Field(pattern=r"^[0-9a-f]{8,64}$"),
+    Kind(words="digest", asks="should be 8 to 64 hexadecimal digits in small letters"),
 ]
 _Text = Annotated[str, Field(max_length=4096)]
 _HEADER = "# The pair that passed its checks. Written by `specbudget check --approve`; commit it beside the budget.\n"
@@ -89,7 +92,7 @@ class Lock(Section):
     """A whole lock. `drafter` is left out where the drafter is part of the target's checkpoint."""
 
     lock: Annotated[
-        Literal[1], Field(description="another layout of the lock: approve the pair again with this version")
+        Literal[1], Kind(words="1", asks="another layout of the lock: approve the pair again with this version")
     ]
     service: ServiceName
     approved_at: str
