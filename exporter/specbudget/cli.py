@@ -108,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--format", choices=CHECK_FORMATS, default=CHECK_FORMATS[0], help="default %(default)s")
     check.add_argument("--strict", action="store_true", help="exit 1 on warnings and 3 on anything unknown")
     check.add_argument("--explain", metavar="ID", help="one rule: its question, source and arithmetic")
-    check.add_argument("--verbose", action="store_true", help="text: show also rules that pass and have no number")
+    check.add_argument("--verbose", action="store_true", help="text: show every finding in full")
     check.set_defaults(run=_check)
 
     serve = commands.add_parser("serve", help="exporter and SLO sidecar beside one engine")
