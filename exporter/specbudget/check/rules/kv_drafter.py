@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from specbudget.check.memory_advice import surer_pool
 from specbudget.check.plan import Plan
 from specbudget.check.rules.kv_line import (
-    EXACT_MEMORY,
     NO_DRAFTER,
     OWN_NEED,
     SIZING,
@@ -89,7 +89,7 @@ def _allocated(plan: Plan) -> Outcome:
         shown=size(point),
         limit_shown=size(limit),
         fix="raise kv.drafter, lower --max-total-tokens, or set --speculative-draft-kv-cache-dtype fp8_e4m3",
-        undecided=EXACT_MEMORY,
+        undecided=surer_pool(plan),
         exactness=exactness_of(plan),
         arithmetic=steps,
     )

@@ -12,7 +12,6 @@ from specbudget.domain.finding import Exactness, Outcome, RuleText
 from specbudget.domain.pool_sizing import NotEnoughMemory, Prediction
 
 NO_DRAFTER = "no second model"
-EXACT_MEMORY = "set engine.free_before_load to what the engine's log says before the first load"
 
 GEOMETRY = "SGLang 0.5.18 and 0.5.23 model_executor/pool_configurator.py; the checkpoints' config.json"
 SIZING = "SGLang 0.5.18 and 0.5.23 mem_cache/kv_cache_configurator.py; engine.free_before_load, or its log"
