@@ -49,22 +49,24 @@ def larger_pool(plan: Plan, tokens: float) -> str:
     inputs = plan.pool.inputs
     if inputs is None or inputs.fraction is None:
         return f"raise --mem-fraction-static, {others}"
-    uncapped = ""
+    fraction, uncapped = inputs.fraction, ""
     if inputs.max_tokens is not None and inputs.max_tokens < tokens:
         uncapped = f"raise --max-total-tokens from {inputs.max_tokens:,} to {math.ceil(tokens):,}"
         inputs = replace(inputs, max_tokens=None)
     wanted = fraction_for(inputs, tokens)
     if wanted is None:
         return f"no --mem-fraction-static up to {_MOST} holds so many: {others}"
-    if wanted.value <= inputs.fraction:
+    if wanted.value <= fraction:
         return uncapped or others
     own = plan.pool.own_fraction
     said = "" if own is None else f"; SGLang by itself would take {own:g}"
-    given = "of about " if inputs.fraction_estimated else ""
-    return (
-        f"{uncapped}{' and ' if uncapped else ''}raise --mem-fraction-static from {given}{inputs.fraction:g} to {wanted.value:g}, which leaves "
-        f"{size(wanted.left_bytes)} of each device for activations and graphs{said}; or {others}"
+    about = "about " if inputs.fraction_estimated else ""
+    steps = (
+        *([uncapped] if uncapped else []),
+        f"raise --mem-fraction-static from {about}{fraction:g} to {wanted.value:g}, which leaves "
+        f"{size(wanted.left_bytes)} of each device for activations and graphs{said}",
     )
+    return f"{' and '.join(steps)}; or {others}"
 
 
 def surer_pool(plan: Plan) -> str:
