@@ -52,7 +52,11 @@ class LockedFingerprints(Section):
 
 
 class LockedModel(Section):
-    """One model of the pair; sizes are what the KV budget was computed from."""
+    """One model of the pair; sizes are what the KV budget was computed from.
+
+    `config` holds the settings of its config.json by dotted key, each as JSON or, where that is long, as a digest.
+    Locks of earlier versions have none.
+    """
 
     fingerprints: LockedFingerprints
     path: _Text | None = None
@@ -62,6 +66,12 @@ class LockedModel(Section):
     vocab_size: Positive | None = None
     parameters: Positive | None = None
     kv_bytes_per_token: Annotated[int, Field(ge=0)] | None = None
+    config: dict[_Text, _Text] = Field(default_factory=dict)
+
+    @property
+    def compared(self) -> Fingerprints:
+        """Its digests and settings, for comparing."""
+        return Fingerprints(**self.fingerprints.model_dump(), settings=self.config or None)
 
 
 class LockedEngine(Section):
@@ -124,13 +134,12 @@ class Lock(Section):
     @property
     def target_fingerprints(self) -> Fingerprints:
         """The target's digests, for comparing."""
-        return Fingerprints(**self.target.fingerprints.model_dump())
+        return self.target.compared
 
     @property
     def drafter_fingerprints(self) -> Fingerprints:
         """The drafter's digests; the target's where one checkpoint holds both."""
-        model = self.target if self.drafter is None else self.drafter
-        return Fingerprints(**model.fingerprints.model_dump())
+        return (self.target if self.drafter is None else self.drafter).compared
 
 
 @dataclass(frozen=True, slots=True)
