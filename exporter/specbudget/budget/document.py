@@ -33,6 +33,9 @@ MAX_REPEATED = 1000
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
+_OF_A_KIND = frozenset({"string_pattern_mismatch", "string_too_short", "string_too_long", "literal_error"})
+"""Faults of which the kind of the value says more than the rule that it breaks."""
+
 Loc = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -218,7 +221,9 @@ def _message(detail: ErrorDetails, loc: Loc, root: type[BaseModel]) -> str:
             return "missing: add it"
         case "value_error":
             return str(detail["ctx"]["error"])
-        case "string_pattern_mismatch" | "literal_error" if (said := _said_of(loc, root)) is not None:
+        case "string_pattern_mismatch" | "string_too_short" | "string_too_long" | "literal_error" if (
+            said := _said_of(loc, root)
+        ) is not None:
             return said
         case "literal_error" | "enum":
             return f"not known here: choose {detail['ctx']['expected']}"

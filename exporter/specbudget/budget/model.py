@@ -17,6 +17,7 @@ from specbudget.budget.declared import ALL, CHECK, GENERATE, Kind, key
 from specbudget.budget.engine import Engine
 from specbudget.budget.section import Address, Folder, Positive, Ratio, Section
 from specbudget.budget.units import Bandwidth, Duration, Size
+from specbudget.budget.waiver import Waiver
 from specbudget.catalog.labels import DEFAULT_LABELS, REPLICA_LABELS, SERVICE_LABEL
 from specbudget.domain.drafter import DraftAlgorithm
 
@@ -223,6 +224,21 @@ class Budget(Section):
     budget: Lines = Lines()
     links: Links = Links()
     rules: Rules = Rules()
+    waivers: tuple[Waiver, ...] = key(
+        (),
+        "Findings that are accepted until a day, so that `check --strict` does not stop at them.",
+        example="[{finding: codesign.trained_for, reason: its card names this target, until: 2027-03-31}]",
+        read_by=(CHECK,),
+    )
+
+    @field_validator("waivers")
+    @classmethod
+    def _each_once(cls, value: tuple[Waiver, ...]) -> tuple[Waiver, ...]:
+        named = [waiver.finding for waiver in value]
+        twice = sorted({finding for finding in named if named.count(finding) > 1})
+        if twice:
+            raise ValueError(f"{', '.join(twice)}: waived twice: keep one")
+        return value
 
     def profile_names(self) -> tuple[str, ...]:
         """The profiles in force, `default` first."""

@@ -165,7 +165,7 @@ def _default(field: FieldInfo, notes: KeyNotes) -> str:
     if field.is_required():
         return "must be given"
     default = field.default
-    if default is None or default == {}:
+    if default is None or default in ({}, ()):
         return notes.without or "none"
     kind = next((item for item in field.metadata if isinstance(item, Kind)), None)
     if kind is not None and kind.unit == "seconds":

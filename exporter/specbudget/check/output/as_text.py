@@ -36,6 +36,7 @@ def print_text(report: Report, *, verbose: bool, console: Console | None = None)
         _print_answer(console, line)
     print_line(console, Text())
     _print_steps(console, report, verbose=verbose)
+    _print_waivers(console, report)
     told = {finding.id for finding in report.steps}
     left_out = sum(print_details(console, line, verbose=verbose, told_above=told) for line in report.lines)
     print_line(console, Text())
@@ -107,6 +108,19 @@ def _print_steps(console: Console, report: Report, *, verbose: bool) -> None:
         if findings:
             names = Text(f"{what}: {_named([finding.id for finding in findings], _MOST_OPEN)}", "dim")
             print_hanging(console, Text(), names, console.width)
+
+
+def _print_waivers(console: Console, report: Report) -> None:
+    """What somebody accepted, until when and why; then waivers that waive nothing."""
+    if report.waivers:
+        print_line(console, Text("waived", "bold"))
+    for finding, waiver in report.waived:
+        head = Text.assemble(INDENT, (SIGNS[finding.result], "dim"), GAP, finding.id, f", until {waiver.until}")
+        print_line(console, head)
+        words = f"{printable(waiver.reason)} ({printable(finding.message)})"
+        print_hanging(console, Text(" " * UNDER), Text(words, "dim"), console.width - UNDER)
+    for waiver, why in report.idle_waivers:
+        print_hanging(console, Text(f"{INDENT}-{GAP}"), Text(f"{waiver.finding}: {why}"), console.width - UNDER)
 
 
 def _named(names: list[str], most: int) -> str:
