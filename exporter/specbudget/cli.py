@@ -83,6 +83,15 @@ def _parser() -> argparse.ArgumentParser:
     init.add_argument("--drafter", type=Path, metavar="DIR", help="the drafter's; leave out where the target holds it")
     init.add_argument("--engine", metavar="URL", help="a running engine: arguments, sizes and its last start")
     init.add_argument("--sidecar", metavar="URL", help="a running sidecar: proposes the target from what it measured")
+    init.add_argument("--sidecar-ca", type=Path, metavar="FILE", help="trust its certificate by this authority")
+    init.add_argument("--sidecar-cert", type=Path, metavar="FILE", help="a client certificate to show to it")
+    init.add_argument("--sidecar-key", type=Path, metavar="FILE", help="the key of that certificate")
+    init.add_argument(
+        "--sidecar-password-file",
+        type=Path,
+        metavar="FILE",
+        help="the password of NAME in https://NAME@HOST:PORT; or set SPECBUDGET_SIDECAR_PASSWORD",
+    )
     init.add_argument("--bench", type=Path, metavar="FILE", help="request records or a bench: proposes the target")
     init.add_argument("--service", metavar="NAME", help="default the target's folder name")
     init.add_argument("--engine-version", metavar="VERSION", help="before rollout, such as 0.5.23")

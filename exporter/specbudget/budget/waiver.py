@@ -36,8 +36,8 @@ Reason = Annotated[
 
 
 class Waiver(Section):
-    """A warning, or a fact that nobody requires and nobody knows, at which `check --strict` does not stop. It is shown as
-    waived and changes no verdict; neither a failure nor a required fact can be waived. After its day it is an error.
+    """A warning, or a fact that nobody requires and nobody knows, at which `check --strict` does not stop. It is told
+    as waived and changes no verdict; neither a failure nor a required fact can be waived. After its day it is an error.
     """
 
     finding: FindingId = key(
