@@ -67,6 +67,20 @@ def eagle3(plans: PlanFolder) -> None:
     plans.use_eagle3()
 
 
+def swapped(plans: PlanFolder) -> None:
+    """The two folders in each other's place."""
+    plans.target.rename(plans.folder / "held")
+    plans.drafter.rename(plans.target)
+    (plans.folder / "held").rename(plans.drafter)
+
+
+def larger_drafter(plans: PlanFolder) -> None:
+    """Two plain models, the larger one as the drafter."""
+    small = {**TARGET, "num_hidden_layers": 2}
+    write_checkpoint(plans.drafter, TARGET, target_tensors())
+    write_checkpoint(plans.target, small, target_tensors(small))
+
+
 def reference(**profiles: Any) -> Change:
     """A reference in our own form."""
     return lambda plans: (plans.folder / "bench.json").write_text(json.dumps({"profiles": profiles}))
@@ -328,6 +342,13 @@ ROWS = [
     Row("staging.warmup", FAIL, "drop the argument", staging("--skip-server-warmup", warmup="required")),
     Row("staging.warmup", UNKNOWN, "set engine.args", {**staging(warmup="required"), "engine__args": None}),
     # co-design, beside the rules on the pair
+    Row("codesign.roles", PASS, "the target is the larger model"),
+    Row("codesign.roles", PASS, "the drafter calls itself one", change=no_weights("drafter")),
+    Row("codesign.roles", FAIL, "drafter is none (Qwen3ForCausalLM of 525,376 parameters beside 106,880): swap target",
+        change=swapped),
+    Row("codesign.roles", FAIL, "drafter is none (Qwen3ForCausalLM): swap target",
+        change=both(swapped, no_weights("drafter"))),
+    Row("codesign.roles", WARN, "is the larger model, of 525,376 parameters beside", change=larger_drafter),
     Row("codesign.approved", UNKNOWN, "--approve"),
     Row("codesign.arguments", PASS, "every argument can be read"),
     Row("codesign.arguments", WARN, "add --speculative-algorithm DFLASH",

@@ -22,6 +22,7 @@ from specbudget.check.plan import Plan
 from specbudget.check.progress import Progress
 from specbudget.check.reference import read_reference
 from specbudget.check.report import Report, judge_plan
+from specbudget.check.rules.roles import are_swapped
 from specbudget.domain.argument_problems import keys_in
 from specbudget.domain.finding import CheckResult
 from specbudget.errors import SpecbudgetError
@@ -69,6 +70,9 @@ def run_init(options: InitOptions) -> int:
         file = Path("budget.yaml").absolute()
         plan = gather_for(bare, file, engine_url=options.engine, working=progress.working)
         _require_target(options, plan)
+        swapped = are_swapped(plan)
+        if swapped is not None:
+            raise CannotPropose(swapped.replace("target.path and drafter.path", "--target and --drafter"))
         if options.bench is not None:
             measured = read_reference(options.bench, bare, served_model=plan.facts.served_model)
         text, report = _proposed(options, replace(plan, reference=measured))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from specbudget.catalog.lines import CODESIGN
 from specbudget.check.plan import Plan
+from specbudget.check.rules.roles import roles
 from specbudget.check.rules.rule import GateRule
 from specbudget.domain.argument_problems import ArgumentProblem, argument_problems
 from specbudget.domain.codesign import judge
@@ -181,6 +182,12 @@ def _rule(what: str, asks: str, check: Callable[[Plan], Outcome | None], source:
 
 
 RULES = (
+    _rule(
+        "roles",
+        "Is the target the target and the drafter the drafter?",
+        roles,
+        "architectures and draft keys of both config.json, parameters of both checkpoints",
+    ),
     _rule("approved", "Is this the pair that was approved?", _approved, "budget.lock: fingerprints and engine release"),
     _rule(
         "arguments",
