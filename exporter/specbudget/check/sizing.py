@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from specbudget.budget.model import Budget
-from specbudget.check.served_weights import weight_shares, why_weights_unknown
 from specbudget.check.start_figures import StartFigures
 from specbudget.domain.argument_problems import argument_problems
 from specbudget.domain.finding import CheckResult
@@ -33,6 +32,7 @@ from specbudget.domain.pool_sizing import (
 )
 from specbudget.domain.pool_sizing.memory import LOG_ROUNDING
 from specbudget.pair.kv import Pair
+from specbudget.pair.served_weights import weight_shares, why_weights_unknown
 from specbudget.sources.checkpoint import DeviceWeights
 
 REPACKED = 0.02
