@@ -145,6 +145,7 @@ FP8: dict[str, Any] = {
 NO_DRAFTER: dict[str, Any] = {"drafter__path": None, "drafter__algorithm": None, "engine__args": "--tp 1"}
 NO_MEMORY: dict[str, Any] = {"engine__free_before_load": None}
 CHAIN = {"engine__args": "--speculative-algorithm EAGLE3 --mem-fraction-static 0.8", "drafter__algorithm": "eagle3"}
+VLLM: dict[str, Any] = {"engine__kind": "vllm", "engine__version": "0.32.0", "engine__args": "--max-model-len 4096"}
 NARROW = config("target", num_key_value_heads=1)
 ROWS = [
     # artifacts
@@ -334,7 +335,13 @@ ROWS = [
     Row("staging.mode", PASS, "prefetch", staging(PREFETCH, mode="prefetch")),
     Row("staging.mode", WARN, f"add {PREFETCH}", staging("--tp 1", mode="prefetch")),
     Row("staging.mode", WARN, f"drop {PREFETCH}", staging(PREFETCH, mode="serial")),
-    Row("staging.mode", FAIL, "plan serial or prefetch", staging(mode="overlap")),
+    Row("staging.mode", FAIL, "codesign.staging_mode says why: plan serial or prefetch", staging(mode="overlap")),
+    Row("staging.mode", UNKNOWN, "was read of SGLang only, not of vllm", {**staging(mode="overlap"), **VLLM}),
+    Row("staging.mode", UNKNOWN, "was read of SGLang only, not of vllm", {**staging(mode="prefetch"), **VLLM}),
+    Row("staging.order", UNKNOWN, "not of vllm", {**staging(order=["drafter", "target"]), **VLLM}),
+    Row("staging.warmup", UNKNOWN, "not of vllm", {**staging(warmup="required"), **VLLM}),
+    Row("kv.min_target_tokens", UNKNOWN, "set --mem-fraction-static in engine.args, or engine.gpu_memory",
+        {**kv(min_target_tokens=1), "engine__args": "--speculative-algorithm DFLASH"}),
     Row("staging.mode", UNKNOWN, "set engine.args", {**staging(mode="serial"), "engine__args": None}),
     Row("staging.order", PASS, "target, then drafter", staging(order=["target", "drafter"])),
     Row("staging.order", FAIL, "loads the target first", staging(order=["drafter", "target"])),

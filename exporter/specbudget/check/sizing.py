@@ -31,6 +31,7 @@ from specbudget.domain.pool_sizing import (
     within_share,
 )
 from specbudget.domain.pool_sizing.memory import LOG_ROUNDING
+from specbudget.domain.pool_sizing.refusals import FRACTION_UNKNOWN
 from specbudget.pair.kv import Pair
 from specbudget.pair.served_weights import weight_shares, why_weights_unknown
 from specbudget.sources.checkpoint import DeviceWeights
@@ -99,8 +100,10 @@ def pool_size(given: SizingFacts) -> PoolSize:
     if isinstance(prepared, str):
         return _told(given, NotPredicted(reason=prepared))
     outcome = predict_pool(prepared)
-    if isinstance(outcome, NotPredicted) and prepared.fraction is None and given.budget.engine.gpu_memory is None:
-        outcome = NotPredicted(reason=f"{outcome.reason}, or engine.gpu_memory, from which SGLang's own choice follows")
+    if outcome == NotPredicted(reason=FRACTION_UNKNOWN) and given.budget.engine.gpu_memory is None:
+        outcome = NotPredicted(
+            reason=f"{FRACTION_UNKNOWN}, or engine.gpu_memory, from which SGLang's own choice follows"
+        )
     return replace(_told(given, outcome), inputs=prepared, own_fraction=_fraction(given))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from specbudget.budget.model import KvLine
 from specbudget.catalog.lines import KV
 from specbudget.check.plan import Plan
+from specbudget.check.rules.engine_words import set_draft_tokens
 from specbudget.check.rules.rule import GateRule
 from specbudget.domain.finding import Exactness, Outcome, RuleText
 from specbudget.domain.pool_sizing import NotEnoughMemory, Prediction
@@ -62,7 +63,7 @@ def why_no_drafter(plan: Plan) -> str:
         return "its layers are not described in the checkpoint"
     if plan.kv.drafter_element_bytes is None:
         return why_no_element(plan.facts.draft_kv_dtype or plan.facts.kv_dtype)
-    return "the number of draft tokens is not known: set --speculative-num-draft-tokens"
+    return f"the number of draft tokens is not known: {set_draft_tokens(plan)}"
 
 
 def kv_rule(what: str, asks: str, check: Callable[[Plan], Outcome | None], source: str, unit: str = "") -> GateRule:
