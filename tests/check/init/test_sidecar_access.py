@@ -115,6 +115,7 @@ def test_a_password_in_the_address_is_refused_and_not_repeated(capsys: pytest.Ca
     words = ["init", "--target", "x", "--sidecar", "https://watcher:open-sesame@127.0.0.1:9/"]
     assert main(words) == 2
     said = capsys.readouterr().err
+    assert "--sidecar https://watcher@127.0.0.1: no password belongs into an address" in said
     assert "--sidecar-password-file" in said
     assert PASSWORD_VARIABLE in said
     assert "open-sesame" not in said
