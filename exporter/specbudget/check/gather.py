@@ -14,12 +14,13 @@ from urllib.parse import urlsplit
 from specbudget.budget.engine import Tls, engine_address
 from specbudget.budget.lock import LoadedLock, is_named_as_lock, load_lock, lock_path
 from specbudget.budget.model import Budget, resolve
-from specbudget.budget.reading import LoadedBudget, load_budget
+from specbudget.budget.reading import LoadedBudget
 from specbudget.check.plan import EngineAnswer, Plan
 from specbudget.check.reference import Reference, read_reference
 from specbudget.check.start_figures import StartFigures, read_start_figures
 from specbudget.errors import BudgetError, Problem, SourceError, SpecbudgetError
 from specbudget.pair.launch_facts import launch_facts
+from specbudget.pair.nested_drafter import load_deployment
 from specbudget.pair.side import Side, read_side
 from specbudget.pair.tokens import compare_tokenizers
 from specbudget.sources.checkpoint import read_checkpoint
@@ -49,7 +50,7 @@ def gather(
     `approving`. `working` is told what is being read.
     Raises BudgetError for a budget or lock that cannot be used, EngineSilent.
     """
-    loaded = load_budget(budget_file)
+    loaded = load_deployment(budget_file)
     locked, problem = _lock(loaded, lock, approving=approving)
     plan = gather_for(
         loaded.budget, budget_file, engine_url=engine_url, asks_engine=asks_engine, lock=locked, working=working

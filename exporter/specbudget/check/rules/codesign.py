@@ -15,6 +15,7 @@ from specbudget.domain.finding import CheckResult, Finding, Outcome, RuleText, f
 from specbudget.domain.launch_arguments import launch_arguments, spelled_out
 from specbudget.domain.pair_change import PairChange, pair_change
 from specbudget.pair.facts import lone_facts
+from specbudget.pair.nested_drafter import is_nested
 
 _GIB = 1 << 30
 
@@ -142,7 +143,7 @@ def _silent_on_drafter(plan: Plan) -> tuple[ArgumentProblem, ...]:
     if engine.args is None or path is None or not planned or launch.drafter_path is not None:
         return ()
     given = launch_arguments(spelled_out(engine.args, engine.version or ""))
-    if launch.target_path is None or "config" in given:
+    if launch.target_path is None or "config" in given or is_nested(plan.budget.target.path, path):
         return ()
     layers = plan.target is not None and plan.pair is not None and plan.pair.target.nextn_layers
     own = plan.algorithm in (DraftAlgorithm.EAGLE, DraftAlgorithm.MTP) and layers
