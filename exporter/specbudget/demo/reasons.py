@@ -13,7 +13,7 @@ from specbudget.demo.readings import BudgetRow
 from specbudget.demo.wording import budget_text
 from specbudget.domain.finding import CheckResult
 from specbudget.domain.line_state import AT_RISK, LineState
-from specbudget.serve.status import BudgetStatus, LineStatus, Status
+from specbudget.serve.status_model import BudgetStatus, LineStatus, Status
 
 MOST_LETTERS = 240
 
