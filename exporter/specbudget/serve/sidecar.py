@@ -15,11 +15,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from specbudget.budget.reading import LoadedBudget, content_digest, load_budget
+from specbudget.budget.reading import LoadedBudget, content_digest
 from specbudget.catalog.sets import Source
 from specbudget.errors import BudgetError
 from specbudget.history.recorder import Recorder
 from specbudget.history.writer import DEFAULT_BYTES
+from specbudget.pair.nested_drafter import load_deployment
 from specbudget.serve.collect import collect
 from specbudget.serve.desk import Desk
 from specbudget.serve.faults import log_fault
@@ -135,7 +136,7 @@ class Sidecar:
 
     def _reload_budget(self) -> list[str]:
         try:
-            loaded = load_budget(self.desk.loaded.path)
+            loaded = load_deployment(self.desk.loaded.path)
             if loaded.budget.engine.tls != self.desk.loaded.budget.engine.tls:
                 check_tls_files(loaded.budget, loaded.path)
         except BudgetError as error:

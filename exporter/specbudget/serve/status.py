@@ -127,15 +127,8 @@ def _model(desk: Desk, figures: KvFigures, artifact: Artifact, now: float) -> Mo
 
 
 def _kv(desk: Desk, figures: KvFigures, now: float) -> KvStatus:
-    target, charged, why = figures.target_token_bytes, figures.charged_token_bytes, ""
-    if desk.view.algorithm(now) is None:
-        why = "no drafter is known: neither the engine nor the budget names an algorithm"
-    elif target is None:
-        why = "what a token takes of the target's KV is not known: its checkpoint is not read, or its layout is not"
-    elif figures.drafter_token_bytes is None:
-        why = "what a token takes of the drafter's KV is not known: its checkpoint is not read, or its layout is not"
-    elif charged is None:
-        why = "how this engine charges the drafter's KV is not known for its version"
+    target, charged = figures.target_token_bytes, figures.charged_token_bytes
+    why = _why_no_share(desk, figures, now)
     return KvStatus(
         drafter_share=kv_cost_ratio(target_token_bytes=target, charged_token_bytes=charged)
         if not why and target and charged is not None
@@ -155,6 +148,24 @@ def _kv(desk: Desk, figures: KvFigures, now: float) -> KvStatus:
             for artifact, pools in ((Artifact.TARGET, figures.target_pools), (Artifact.DRAFTER, figures.drafter_pools))
             for rank, pool in pools.items()
         ],
+    )
+
+
+def _why_no_share(desk: Desk, figures: KvFigures, now: float) -> str:
+    """Why the drafter's share of the token budget is not known; empty where it is."""
+    pair = desk.pair(now)
+    if pair.algorithm is None:
+        return "no drafter is known: neither the engine nor the budget names an algorithm"
+    if figures.target_token_bytes is None:
+        return "what a token takes of the target's KV is not known: its checkpoint is not read, or its layout unknown"
+    if figures.drafter_token_bytes is None and (pair.drafter.geometry is None or pair.drafter_element_bytes is None):
+        return "what a token takes of the drafter's KV is not known: its checkpoint is not read, or its layout unknown"
+    if figures.drafter_token_bytes is None:
+        return "how many drafts a verify step takes is not known: the engine has not told it"
+    return (
+        ""
+        if figures.charged_token_bytes is not None
+        else "how this release of the engine charges a drafter is not known"
     )
 
 

@@ -251,7 +251,9 @@ async def test_head_asks_for_no_stream(tmp_path: Path) -> None:
         assert (await asked(sidecar, "/", method="HEAD"))[0] == 200
 
 
-async def test_a_fault_of_the_page_holds_up_no_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_fault_of_the_page_holds_up_no_metrics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """A template that fails is a page that fails: counters, rules and alerts go on."""
 
     def broken(*_: Any) -> dict[str, str]:
@@ -263,6 +265,8 @@ async def test_a_fault_of_the_page_holds_up_no_metrics(tmp_path: Path, monkeypat
         sidecar.sidecar.publisher.ask()
         before = sidecar.sidecar.publisher.page
         await until(lambda: sidecar.sidecar.publisher.page is not before)
+        await until(lambda: "the status page is not up to date: RuntimeError" in caplog.text)
+        assert "publishing failed" not in caplog.text
         sidecar.sidecar.board.forget()
         assert (await sidecar.get("/metrics"))[0] == 200
         status, _, text = await sidecar.get("/")

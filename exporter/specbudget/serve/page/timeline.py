@@ -121,8 +121,8 @@ def _facts(start: StartStatus) -> list[str]:
         told.append(f"warm-up {plain(start.warmup)}")
     if start.unexplained_seconds:
         told.append(f"{seconds(start.unexplained_seconds)} in no phase that the engine names")
-    if start.attempts:
-        told.append(f"{start.attempts} earlier attempts came to nothing")
+    if start.attempts > 1:
+        told.append(f"attempt {start.attempts} since the last start that came to a generation")
     return told
 
 
