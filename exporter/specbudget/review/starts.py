@@ -9,7 +9,7 @@ import numpy as np
 
 from specbudget.catalog import series
 from specbudget.catalog.lines import STAGING, Unit
-from specbudget.catalog.sets import StageArtifact, StartBasis, StartKind, StartOutcome
+from specbudget.catalog.sets import Artifact, StageArtifact, StartBasis, StartKind, StartOutcome
 from specbudget.domain.acceptance import Floats
 from specbudget.domain.axis import Row
 from specbudget.domain.stages import Stage
@@ -54,7 +54,11 @@ def _start(reader: SeriesReader, replica: str, seen: np.ndarray, started_at: flo
         return [(row.labels, last) for row in rows if (last := _last(row, seen)) is not None]
 
     durations = {(labels["artifact"], labels["stage"]): value for labels, value in own(series.STARTUP_STAGE_DURATION)}
-    whole = own(series.COLD_START)
+    # without the last stage the gauge says how long the start has taken so far
+    ended = any(labels["stage"] == Stage.FIRST_GENERATION for labels, _ in own(series.STARTUP_STAGE_OFFSET))
+    whole = own(series.COLD_START) if ended else []
+    pools = reader.rows(series.KV_POOL_CAPACITY_TOKENS, artifact=Artifact.TARGET)
+    tokens = [last for row in pools if replica_of(row) == replica and (last := _last(row, seen)) is not None]
     staged = max(own(series.STAGING_INFO), key=lambda told: told[1], default=None)
     stages = [
         StartStage(
@@ -83,6 +87,7 @@ def _start(reader: SeriesReader, replica: str, seen: np.ndarray, started_at: flo
         order=staged[0].get("order") if staged else None,
         warmup=staged[0].get("warmup") if staged else None,
         overlap_ratio=overlap[0][1] if overlap else None,
+        target_tokens=min(tokens, default=None),
     )
 
 

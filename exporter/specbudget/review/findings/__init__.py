@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from specbudget.review.findings import break_even, length, memory, pair, quiet, reuse, sidecar, speculation, starts
 from specbudget.review.model import Cause, Finding
 from specbudget.review.seen import Seen
@@ -48,7 +50,9 @@ def findings(seen: Seen) -> tuple[Finding, ...]:
         told = {finding.cause for finding in found}
         # a cause is told by the first question that comes upon it
         found += [finding for finding in question.find(seen) if finding.cause not in told]
-    return tuple(sorted(found, key=lambda f: (_rank(f.cause), f.start))) or (quiet.find(seen),)
+    ordered = sorted(found, key=lambda f: (_rank(f.cause), f.start)) or [quiet.find(seen)]
+    # milliseconds, which every storage keeps; VictoriaMetrics keeps fifteen digits of a moment
+    return tuple(replace(f, start=round(f.start, 3), end=round(f.end, 3)) for f in ordered)
 
 
 def _rank(cause: Cause) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -104,7 +105,8 @@ def _explained(low: Lowered) -> Finding:
     return _finding(low, f"acceptance.{cause}", cause, title, remains, tested, named)
 
 
-def _decayed(seen: Seen, low: Lowered, decay: Trend) -> Finding:
+def _decayed(seen: Seen, low: Lowered, steady: Steady) -> Finding:
+    decay, low = steady.line, replace(low, start=steady.start, end=steady.end)
     tested = explanations(low)
     # what was changed, and a mix that moved slowly, are better names for it
     named = next((one for one in tested if one.answer is Answer.HOLDS), None)
@@ -169,7 +171,16 @@ def _slo(low: Lowered) -> list[str]:
     return [f"{bad:.1%} of its requests were bad{against}; the objective allows {1 - objective:.1%}."]
 
 
-def _decay(seen: Seen, steps: Floats, accepted: Floats) -> Trend | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steady:
+    """A line through a stretch of points."""
+
+    line: Trend
+    start: float
+    end: float
+
+
+def _decay(seen: Seen, steps: Floats, accepted: Floats) -> Steady | None:
     """The largest steady fall within the stretch that did not come back by itself."""
     size = max(1, -(-len(steps) // TREND_SLOTS))
     edges = np.arange(0, len(steps), size)
@@ -179,7 +190,8 @@ def _decay(seen: Seen, steps: Floats, accepted: Floats) -> Trend | None:
         for edge, w, a in zip(edges.tolist(), weight.tolist(), sums.tolist(), strict=True)
         if w >= MIN_STEPS
     ]
-    least, best = max(5, int(SHORTEST_TREND * len(points))), None
+    least = max(5, int(SHORTEST_TREND * len(points)))
+    best: Steady | None = None
     for begin in range(0, max(1, len(points) - least), max(1, len(points) // 12)):
         for end in range(len(points), begin + least - 1, -max(1, len(points) // 12)):
             found = trend(points[begin:end])
@@ -187,8 +199,11 @@ def _decay(seen: Seen, steps: Floats, accepted: Floats) -> Trend | None:
                 continue
             later = [point.length for point in points[end:]]
             came_back = bool(later) and float(np.median(later)) > (found.first + found.last) / 2
-            if not came_back and (best is None or found.first - found.last > best.first - best.last):
-                best = found
+            if not came_back and (best is None or found.first - found.last > best.line.first - best.line.last):
+                first, last = (
+                    seen.review.axis.start + point.hours * 3600 for point in (points[begin], points[end - 1])
+                )
+                best = Steady(line=found, start=first, end=last)
     return best
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from specbudget.catalog.alerts.memory import KEPT_CAPACITY
@@ -23,7 +25,7 @@ MOVED = 64 << 20
 
 def find(seen: Seen) -> list[Finding]:
     """Shrunken pools and pressure; each once for the service."""
-    return [*_shrank(seen), *_pressure(seen)]
+    return [*(_shrank(seen) or _shrank_at_start(seen)), *_pressure(seen)]
 
 
 def _above(memory: MemoryTrack) -> Bools | None:
@@ -223,6 +225,42 @@ def _shrank(seen: Seen) -> list[Finding]:
     return []
 
 
+def _shrank_at_start(seen: Seen) -> list[Finding]:
+    """The same told by two starts, where the pool of the first was never read or only a log tells of it."""
+    review = seen.review
+    known = [start for start in review.starts if start.target_tokens is not None]
+    for before, after in pairwise(known):
+        old, new = before.target_tokens or 0.0, after.target_tokens or 0.0
+        if new >= KEPT_CAPACITY * old or (before.replica and after.replica and before.replica != after.replica):
+            continue
+        return [
+            Finding(
+                id="kv.capacity_shrank",
+                line="kv",
+                cause=Cause.CAPACITY_SHRANK,
+                title=f"The engine came up with a smaller KV pool: {count(old)} → {count(new)} tokens",
+                evidence=(
+                    f"The start at {moment(before.started_at, review)} made a target's pool of {count(old)} tokens, "
+                    f"the one at {moment(after.started_at, review)} one of {count(new)} ({new / old - 1:+.0%}).",
+                    f"Told by: {before.seen_from}, {after.seen_from}.",
+                ),
+                ruled_out=tuple(_other_pairs(seen)),
+                start=after.started_at,
+                end=review.axis.end,
+            )
+        ]
+    return []
+
+
+def _other_pairs(seen: Seen) -> list[str]:
+    told = []
+    for artifact, held in seen.held.items():
+        known = list(dict.fromkeys(one for one in held if one is not None))
+        if len(known) == 1:
+            told.append(f"another {artifact}: its checkpoint is {known[0][:8]} before and after")
+    return told
+
+
 def _moved_parts(memory: MemoryTrack, before: Bools, after: Bools) -> list[str]:
     """Parts of the device's memory that are not what they were."""
     told = []
@@ -239,10 +277,7 @@ def _other_than_shrinking(seen: Seen, memory: MemoryTrack, before: Bools, after:
         old, new = middle(memory.device.get(part), before), middle(memory.device.get(part), after)
         if old is not None and new is not None and abs(new - old) < MOVED:
             told.append(f"larger weights: {part.value.replace('_', ' ')} stayed {size(new)}")
-    for artifact, held in seen.held.items():
-        known = list(dict.fromkeys(one for one in held if one is not None))
-        if len(known) == 1:
-            told.append(f"another {artifact}: its checkpoint is {known[0][:8]} before and after")
+    told += _other_pairs(seen)
     used = fullest(seen, after)
     if used is not None:
         told.append(f"traffic: the fuller pool is {used:.0%} used at most")

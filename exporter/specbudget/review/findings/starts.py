@@ -145,15 +145,22 @@ def _other_stages(start: EngineStart) -> list[str]:
     return told
 
 
+def _follows(start: EngineStart, earlier: EngineStart) -> bool:
+    """Whether a start came after another one of the same engine; a log does not say which replica it is of."""
+    same = start.replica == earlier.replica or not (start.replica and earlier.replica)
+    return same and start.started_at > earlier.started_at
+
+
 def _restarted(seen: Seen, near: list[EngineStart]) -> list[Finding]:
     """Starts that followed an earlier one. The first start of a service is no restart."""
     review = seen.review
     known = [s for s in near if s.basis is not None]
     earlier = [s for s in review.starts if s.basis is not None]
     several = sum(told.total for told in seen.started.values()) > max(1, len(seen.presence))
-    again = [
-        s for s in known if several or any(e.replica == s.replica and e.started_at < s.started_at for e in earlier)
-    ]
+    again = [s for s in known if any(_follows(s, e) for e in earlier)]
+    if not again and several:
+        # the start before was never recorded, but the sidecar has counted it
+        again = known[-1:]
     if not again:
         return []
     last = again[-1]
@@ -170,7 +177,8 @@ def _restarted(seen: Seen, near: list[EngineStart]) -> list[Finding]:
         track = memory.target.capacity_tokens
         if track is not None and not np.isnan(track).all():
             low, high = float(np.nanmin(track)), float(np.nanmax(track))
-            if low == high:
+            made = {s.target_tokens for s in review.starts if s.target_tokens is not None}
+            if low == high and len(made) <= 1:
                 ruled_out.append(f"a smaller pool: the target's holds {count(high)} tokens all along")
     for artifact in Artifact:
         values = list(dict.fromkeys(one for one in seen.held.get(artifact, ()) if one is not None))
