@@ -68,11 +68,11 @@ def run_review(options: ReviewOptions) -> int:
     if options.json is not None:
         _write(options.json, as_json(review).encode(), "--json")
     if options.out is not None:
-        page = importlib.import_module("specbudget.review.page")
+        page = importlib.import_module("specbudget.review.page.render")
         _write(options.out, page.render(review).encode(), "--out")
     if options.png is not None:
-        picture = importlib.import_module("specbudget.review.picture")
-        _write(options.png, picture.render(review), "--png")
+        drawn = importlib.import_module("specbudget.review.page.picture")
+        _write(options.png, drawn.picture(review), "--png")
     _tell(review)
     return 0
 
