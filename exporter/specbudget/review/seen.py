@@ -12,11 +12,13 @@ from specbudget.catalog import series
 from specbudget.catalog.sets import Artifact, CheckResult, RecheckPlan, Source, StartOutcome, Suspect
 from specbudget.domain.acceptance import Bools, Floats
 from specbudget.domain.axis import Row
+from specbudget.domain.reduction import Reduction
 from specbudget.domain.traffic_mix import Tally
 from specbudget.review.events import held_facts
 from specbudget.review.model import Review
 from specbudget.review.reading import SeriesReader, replica_of
 from specbudget.review.request_evidence import RequestEvidence
+from specbudget.sources.sglang.start_phases import HOT_RELOAD_NAMES
 
 NO_DATA = "no_data"
 
@@ -38,6 +40,7 @@ class Seen:
     `failing` are co-design rules that failed, and where. `due` are the points at which a plan was due. `up` is 0 or 1
     by (replica, source). `held` are fingerprints and `dtypes` number formats on disk by model, of the first replica.
     `source` is where requests are counted from. `requests` is what the records themselves say, None without them.
+    `reload_seconds` is how long the engine took to load other weights while it ran, where its own metrics say so.
     """
 
     review: Review
@@ -54,6 +57,7 @@ class Seen:
     source: str | None = None
     presence: Mapping[str, Bools] = field(default_factory=dict)
     requests: RequestEvidence | None = None
+    reload_seconds: float | None = None
 
     def in_state(self, state: str) -> Bools:
         """The points at which any rank was in a state."""
@@ -90,7 +94,27 @@ def seen(reader: SeriesReader, review: Review, requests: RequestEvidence | None)
         source=next((source for source in sources if source), None),
         presence=reader.presence,
         requests=requests,
+        reload_seconds=_reload_seconds(reader),
     )
+
+
+def _reload_seconds(reader: SeriesReader) -> float | None:
+    """The engine's latest hot reload in the stretch, where the storage scrapes the engine in the sidecar's own pod.
+
+    A value that stood there from the first point on is of an earlier time.
+    """
+    found: list[float] = []
+    for labels in {
+        tuple((k, row.labels[k]) for k in ("namespace", "pod"))
+        for row in reader.rows(series.BUILD_INFO)
+        if row.labels.get("pod") and row.labels.get("namespace")
+    }:
+        for name in HOT_RELOAD_NAMES:
+            for row in reader.samples.rows(name, dict(labels), reader.axis, Reduction.LAST, reader.lookback):
+                known = row.values[~np.isnan(row.values)]
+                if len(known) and known[-1] > 0 and known[-1] != known[0]:
+                    found.append(float(known[-1]))
+    return max(found, default=None)
 
 
 def _held(rows: list[Row], label: str) -> dict[str, Bools]:

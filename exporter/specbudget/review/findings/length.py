@@ -12,6 +12,7 @@ from specbudget.domain.levels import Fall, Level, levels, worst_fall
 from specbudget.domain.suspects import CONTRIBUTES_NOTHING, MIN_STEPS
 from specbudget.domain.traffic_mix import Tally
 from specbudget.domain.trend import Trend, TrendPoint, trend
+from specbudget.review.findings import overshoot
 from specbudget.review.findings.explanations import Answer, Explanation, Lowered, explanations
 from specbudget.review.findings.phrases import bad_share, lasting, middle, moment
 from specbudget.review.model import Cause, Finding, ProfileTrack
@@ -141,6 +142,8 @@ def _finding(
         f"{lasting(low.start, low.end, review)}"
         + ("." if fall.lasting else f"; it came back at {moment(low.end + review.step, review)}."),
         *_slo(low),
+        *overshoot.sentences(low.seen.requests),
+        *_reloaded(low, cause),
         *_also(tested, named),
     ]
     ruled_out = tuple(one.sentence() for one in tested if one is not named and one.answer is not Answer.HOLDS)
@@ -159,6 +162,20 @@ def _finding(
 def _also(tested: list[Explanation], named: Explanation | None) -> list[str]:
     """Explanations that hold, too, and weigh less."""
     return [f"Also {one.name}: {one.why}." for one in tested if one.answer is Answer.HOLDS and one is not named]
+
+
+def _reloaded(low: Lowered, cause: Cause) -> list[str]:
+    """A target that changed under a running engine was loaded into it: that is no cold start."""
+    review = low.seen.review
+    begun = [start.started_at for start in review.starts if start.basis is not None]
+    times = review.axis.times
+    since = float(times[max(0, low.fall.before.last)])
+    if cause not in (Cause.TARGET_CHANGED, Cause.QUANTISATION) or any(since <= at <= low.end for at in begun):
+        return []
+    took = "" if low.seen.reload_seconds is None else f" of {low.seen.reload_seconds:g} s"
+    if not begun and not took:
+        return []
+    return [f"The engine was not started meanwhile: a hot reload{took}, no cold start."]
 
 
 def _slo(low: Lowered) -> list[str]:

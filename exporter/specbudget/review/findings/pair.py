@@ -8,7 +8,6 @@ from specbudget.catalog.sets import Artifact
 from specbudget.review.findings.phrases import lasting, middle, moment, stretch
 from specbudget.review.model import Cause, Finding
 from specbudget.review.seen import Seen
-from specbudget.words import seconds
 
 CAUSES = {Artifact.TARGET: Cause.TARGET_CHANGED, Artifact.DRAFTER: Cause.DRAFTER_CHANGED}
 
@@ -101,15 +100,3 @@ def _change(seen: Seen, artifact: Artifact, old: str, new: str, at: float) -> Fi
         start=at,
         end=review.axis.end,
     )
-
-
-def reloaded(*, changed: Artifact, before: float, after: float, reload_seconds: float | None) -> tuple[str, ...]:
-    """What is said of weights that were loaded into a running engine: the change of the length, and what it is not."""
-    told = [
-        f"Only the {changed} changed; the length went from {before:.2f} to {after:.2f} ({after / before - 1:+.1%}).",
-    ]
-    if reload_seconds:
-        told.append(
-            f"{seconds(reload_seconds)} ({reload_seconds:g} s) were a hot reload into a running engine, no cold start."
-        )
-    return tuple(told)

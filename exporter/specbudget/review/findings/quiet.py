@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from specbudget.domain.acceptance import acceptance_length
+from specbudget.review.findings import overshoot
 from specbudget.review.findings.explanations import fullest
 from specbudget.review.findings.phrases import bad_share, middle
 from specbudget.review.model import SIDECAR_LINE, Cause, Finding
@@ -53,7 +54,7 @@ def _figures(seen: Seen) -> list[str]:
     needed, length = middle(track.break_even), middle(track.request_length)
     if needed is not None and length is not None:
         told.append(f"Break-even lay at {needed:.2f}: {length / needed:.2f}x the speed of the target alone.")
-    return told
+    return [*told, *overshoot.sentences(seen.requests)]
 
 
 def _looked_at(seen: Seen) -> list[str]:
