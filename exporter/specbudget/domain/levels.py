@@ -1,7 +1,8 @@
 """A length over time as levels: where it changed by more than chance would change it.
 
 Greedy binary segmentation: the border that explains most is taken first, then each side is looked at again
-(Scott and Knott 1974). Noise is estimated from neighbouring points, which a step or two do not disturb.
+(Scott and Knott 1974); where no single border does, the stretch inside that does. Noise is estimated from
+neighbouring points, which a step or two do not disturb.
 """
 
 from __future__ import annotations
@@ -55,9 +56,10 @@ def levels(steps: Floats, accepted: Floats) -> list[Level]:
     while open_parts and len(borders) <= MOST_LEVELS:
         begin, end = open_parts.pop(0)
         border = _border(total_weight, total_sums, begin, end, variance)
-        if border is not None:
-            borders.append(border)
-            open_parts += [(begin, border), (border, end)]
+        new = [border] if border is not None else _stretch(total_weight, total_sums, begin, end, variance)
+        borders += new
+        if new:
+            open_parts += pairwise([begin, *new, end])
     borders.sort()
     return [
         Level(
@@ -96,6 +98,31 @@ def _border(weight: Floats, sums: Floats, begin: int, end: int, variance: float)
         return None
     smaller, larger = sorted((1.0 + low[best], 1.0 + high[best]))
     return int(places[best]) if larger - smaller >= CHANGE * larger else None
+
+
+def _stretch(weight: Floats, sums: Floats, begin: int, end: int, variance: float) -> list[int]:
+    """The borders of a stretch inside that differs from both its sides alike; no single border can show it.
+
+    Stretches of growing sizes are tried at each place (circular binary segmentation, Olshen and others 2004).
+    """
+    best, found = CERTAIN * variance, (0, 0)
+    size, whole = 1, end - begin
+    while size < whole:
+        first = np.arange(begin, end - size + 1)
+        inside = weight[first + size] - weight[first]
+        outside = weight[end] - weight[begin] - inside
+        allowed = (inside >= MIN_STEPS) & (outside >= MIN_STEPS)
+        low = (sums[first + size] - sums[first]) / np.maximum(inside, 1.0)
+        high = (sums[end] - sums[begin] - (sums[first + size] - sums[first])) / np.maximum(outside, 1.0)
+        gain = np.where(
+            allowed, (high - low) ** 2 / (1.0 / np.maximum(inside, 1.0) + 1.0 / np.maximum(outside, 1.0)), 0
+        )
+        place = int(gain.argmax())
+        smaller, larger = sorted((1.0 + low[place], 1.0 + high[place]))
+        if gain[place] > best and larger - smaller >= CHANGE * larger:
+            best, found = float(gain[place]), (int(first[place]), int(first[place]) + size)
+        size = max(size + 1, size * 5 // 4)
+    return [border for border in found if begin < border < end] if found != (0, 0) else []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,8 @@ from specbudget.words import count, seconds
 
 TREND_SLOTS = 60
 """Points of a trend at most: each then has steps enough."""
+LARGE = 0.2
+"""A fall by so much is told whatever it fell to."""
 SHORTEST_TREND = 0.3
 """A decay goes on over at least this share of the stretch."""
 WORDS = {
@@ -49,9 +51,22 @@ def find(seen: Seen) -> list[Finding]:
     decay = _decay(seen, track.steps, track.accepted)
     if decay is not None and fall is not None:
         return [_decayed(seen, _lowered(seen, fall), decay)]
-    if fall is not None:
+    if fall is not None and _matters(seen, fall):
         return [_explained(_lowered(seen, fall))]
     return _bad_all_along(seen, found) or _groups_apart(seen)
+
+
+def _matters(seen: Seen, fall: Fall) -> bool:
+    """A length that breathes with the hour is no incident: a fall is large, or what it fell to is too little."""
+    if fall.during.length <= (1 - LARGE) * fall.before.length:
+        return True
+    low = _lowered(seen, fall)
+    track = seen.review.acceptance
+    bad, objective = bad_share(seen.review, low.within), middle(track.objective, low.within)
+    if bad is not None and objective is not None:
+        return bad > 1 - objective
+    floors = [middle(one, low.within) for one in (track.target_length, track.break_even)]
+    return any(floor is not None and fall.during.length < floor for floor in floors)
 
 
 def _earlier(seen: Seen, steps: Floats) -> Level | None:
