@@ -153,6 +153,8 @@ def _parser() -> argparse.ArgumentParser:
     generate.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is out of date")
     generate.set_defaults(run=_generate)
 
+    _review_parser(commands.add_parser("review", help="what a stretch of time holds, and why", description=_REVIEW))
+
     demo = commands.add_parser("demo", help="a stand-in engine and its sidecar, with a live summary")
     _scenario(demo)
     demo.add_argument("--listen", type=_address, metavar="HOST:PORT", help="the sidecar's; default the next free port")
@@ -165,6 +167,40 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument("--dir", required=True, type=Path, metavar="DIR", help="budget, checkpoints and logs go here")
     simulate.set_defaults(run=_simulate)
     return parser
+
+
+_REVIEW = (
+    "Reads a stretch of time from Prometheus, VictoriaMetrics, Mimir or a sidecar's own history, and writes the memory "
+    "graph and what happened, in words. Exit 0: written, 2: wrong usage or a source that cannot be read."
+)
+
+
+def _review_parser(review: argparse.ArgumentParser) -> None:
+    source = review.add_mutually_exclusive_group(required=True)
+    source.add_argument("--prometheus", metavar="URL", help="where /api/v1 begins, such as http://prometheus:9090")
+    source.add_argument("--state", type=Path, metavar="DIR", help="the folder of `serve --state`, running or not")
+    moments = "RFC 3339, epoch seconds, now or now-6h"
+    review.add_argument("--start", required=True, metavar="T", help=moments)
+    review.add_argument("--end", default="now", metavar="T", help=f"{moments}; default %(default)s")
+    review.add_argument("--service", metavar="S", help="needed where there are several")
+    review.add_argument("--out", type=Path, metavar="FILE", help="the report, one HTML file")
+    review.add_argument("--json", type=Path, metavar="FILE", help="the findings")
+    review.add_argument("--png", type=Path, metavar="FILE", help="the memory graph")
+    review.add_argument("--requests", type=Path, metavar="DIR", help="the engine's request log, for single requests")
+    review.add_argument("--log", type=Path, nargs="+", default=[], metavar="PATH", help="engine logs, gzipped or not")
+    review.add_argument("--log-timezone", metavar="ZONE", help="of these logs, such as UTC; default this machine's")
+    client = review.add_argument_group("reaching the storage", "secrets stand in files, never on the command line")
+    client.add_argument(
+        "--http.config.file", dest="client_file", type=Path, metavar="FILE", help="as promtool takes it"
+    )
+    client.add_argument("--id", dest="tenant", metavar="TENANT", help="sent as X-Scope-OrgID")
+    client.add_argument("--user", metavar="NAME", help="for basic authentication")
+    client.add_argument("--password-file", type=Path, metavar="FILE")
+    client.add_argument("--bearer-token-file", type=Path, metavar="FILE")
+    client.add_argument("--tls-ca-path", dest="tls_ca", type=Path, metavar="FILE", help="trust these authorities")
+    client.add_argument("--tls-cert-path", dest="tls_cert", type=Path, metavar="FILE", help="show this certificate")
+    client.add_argument("--tls-key-path", dest="tls_key", type=Path, metavar="FILE", help="its key")
+    review.set_defaults(run=_review)
 
 
 def _scenario(parser: argparse.ArgumentParser) -> None:
@@ -225,6 +261,13 @@ def _generate(args: argparse.Namespace) -> int:
     from specbudget.generate.command import run_generate
 
     return run_generate(args.target, args.budget, args.out, check=args.check)
+
+
+def _review(args: argparse.Namespace) -> int:
+    from specbudget.review.command import ReviewOptions, run_review
+
+    names = ReviewOptions.__dataclass_fields__
+    return run_review(ReviewOptions(**{name: getattr(args, name) for name in names} | {"log": tuple(args.log)}))
 
 
 def _demo(args: argparse.Namespace) -> int:

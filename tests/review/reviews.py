@@ -124,7 +124,7 @@ def sample_review(points: int = 40) -> Review:
                 outcome="ok",
                 mode="prefetch",
                 order="target,drafter",
-                warmup="run",
+                warmup="done",
                 overlap_ratio=0.0,
             ),
         ),

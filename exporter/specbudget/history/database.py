@@ -14,6 +14,8 @@ from specbudget.errors import StateError
 
 FILE_NAME = "history.sqlite"
 SCHEMA = 1
+JOURNAL_PAGES = 128
+"""Pages after which the journal is folded into the file: half a megabyte, and so much it grows at most."""
 _TABLES = """
 CREATE TABLE IF NOT EXISTS series (id INTEGER PRIMARY KEY, name TEXT NOT NULL, labels TEXT NOT NULL,
                                    UNIQUE (name, labels));
@@ -32,6 +34,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")
+        db.execute(f"PRAGMA wal_autocheckpoint = {JOURNAL_PAGES}")
         check_layout(db, path)
         db.executescript(_TABLES)
         db.execute(f"PRAGMA user_version = {SCHEMA}")

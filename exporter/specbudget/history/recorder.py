@@ -16,6 +16,8 @@ from specbudget.history.writer import DEFAULT_BYTES, TIERS, HistoryWriter, Key
 
 WAITING = 240
 """Samplings that wait for a disk that takes none: an hour. Older ones go first."""
+AGAIN_AFTER = 2.0
+"""Seconds until a writing that failed is tried again."""
 ENDED_WITHIN = 1.0
 """Seconds that ending waits for the last writing."""
 
@@ -75,10 +77,14 @@ class Recorder:
         waiting: list[tuple[float, dict[Key, float]]] = []
         ends = False
         while not ends:
-            taken = self._queue.get()
-            ends = taken is None
-            if taken is not None:
-                waiting.append((taken[0], samples_of(taken[1])))
+            try:
+                taken = self._queue.get(timeout=AGAIN_AFTER if waiting else None)
+            except queue.Empty:
+                pass  # what could not be kept is tried again
+            else:
+                ends = taken is None
+                if taken is not None:
+                    waiting.append((taken[0], samples_of(taken[1])))
             del waiting[:-WAITING]
             self._write(waiting)
         self._writer.close()

@@ -148,7 +148,8 @@ class EngineStart:
 
     `started_at` is the start of the process and `basis` how that is known. `seconds` is process start to first
     successful generation, None while that did not come; `budget_seconds` the limit in force. `outcome` is one of
-    specbudget.catalog.sets.StartOutcome or None. `seen_from` says where it was read: series or a log file.
+    specbudget.catalog.sets.StartOutcome or None. `target_tokens` are the tokens of the target's pool that this start
+    made, of the rank that got fewest. `seen_from` says where it was read: series or a log file.
     """
 
     replica: str
@@ -163,6 +164,7 @@ class EngineStart:
     order: str | None = None
     warmup: str | None = None
     overlap_ratio: float | None = None
+    target_tokens: float | None = None
     seen_from: str = "series"
 
 
