@@ -226,6 +226,14 @@ def test_memory_stands_first_with_acceptance_beside_it() -> None:
     assert "rank 1 of b" in first.charts[0].title
 
 
+def test_the_section_of_the_finding_comes_next() -> None:
+    """What is asked next follows the first pair: pools after a finding on KV, lengths after one on acceptance."""
+    whole = sample_review()
+    for line, wanted in (("kv", "memory"), ("acceptance", "acceptance")):
+        found = replace(whole, findings=(replace(whole.findings[0], line=line),))
+        assert [section.id for section in sections(found, scale(found))][:2] == ["first", wanted]
+
+
 def test_the_areas_of_a_device_are_its_bytes() -> None:
     """Stacked, held and empty of both pools, and the weights, make up what the parts say without the free."""
     whole = sample_review()

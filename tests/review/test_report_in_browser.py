@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,9 @@ def browser() -> Iterator[Browser]:
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report on disk."""
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(render(sample_review()), encoding="utf-8")
+    whole = sample_review()
+    # asked for a little more than there are points, as a review is that does not begin at a step
+    path.write_text(render(replace(whole, start=whole.start - 7, end=whole.end + 7)), encoding="utf-8")
     return path
 
 
@@ -58,6 +61,7 @@ def test_it_draws_every_chart_and_asks_nobody(browser: Browser, file: Path) -> N
     for place in range(charts.count()):
         assert charts.nth(place).locator(".sbchart-plot canvas").count() == 1
         assert "UTC" in charts.nth(place).locator(".sbchart-read").inner_text()
+    expect(page.locator("#view")).to_have_text("The whole stretch is shown.")
     assert watched.messages == []
     assert watched.requests == [file.as_uri()]
     context.close()

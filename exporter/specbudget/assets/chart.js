@@ -394,8 +394,11 @@
       refresh();
     }
 
+    /* The ends of the values are what uPlot asks for by itself: then the whole axis is meant, which may be longer. */
     function zoomed(_u, low, high) {
-      return Number.isFinite(low) && Number.isFinite(high) && high > low ? [low, high] : xRange();
+      const last = settings.times.length - 1;
+      const part = Number.isFinite(low) && Number.isFinite(high) && high > low;
+      return part && (low > settings.times[0] || high < settings.times[last]) ? [low, high] : xRange();
     }
 
     let seen = [null, null]; // the stretch that is shown, null for the whole
@@ -406,7 +409,7 @@
       const [from, to] = xRange();
       const { min, max } = u.scales.x;
       const whole = min <= from && max >= to;
-      if (min === seen[0] && max === seen[1]) return;
+      if (whole ? seen[0] === null : min === seen[0] && max === seen[1]) return;
       seen = whole ? [null, null] : [min, max];
       settings.onZoom?.(...seen);
     }

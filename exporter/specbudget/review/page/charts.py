@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from specbudget.catalog.lines import ACCEPTANCE, KV
 from specbudget.domain.acceptance import Floats
 from specbudget.review.model import Review
 from specbudget.review.page.marks import overlay
@@ -17,6 +18,9 @@ from specbudget.review.page.thinned import MOST_POINTS, Thinned, known, thinned
 
 MOST_VALUES = 380_000
 """Values in one report, of up to eleven signs each."""
+
+NEXT = {KV.id: "memory", ACCEPTANCE.id: "acceptance"}
+"""The section that answers the next question of a line's finding; it stands before the others."""
 
 MOST_LINES = 8
 """As many as there are colours that are told apart."""
@@ -50,7 +54,9 @@ def sections(review: Review, thin: Thinned) -> tuple[Section, ...]:
         Section(id="acceptance", title="Acceptance in detail", charts=acceptance[1:]),
         Section(id="memory", title="KV pools and devices", charts=memory[1:]),
     )
-    return tuple(section for section in found if section.charts)
+    asked = NEXT.get(review.findings[0].line) if review.findings else None
+    ordered = (found[0], *sorted(found[1:], key=lambda section: section.id != asked))
+    return tuple(section for section in ordered if section.charts)
 
 
 def configuration(review: Review, shown: tuple[Section, ...], thin: Thinned) -> dict[str, Any]:
