@@ -136,3 +136,14 @@ def test_no_traceback_for_a_folder_that_is_a_file(tmp_path: Path) -> None:
     assert told.returncode == 2
     assert told.stderr.count("\n") == 1
     assert "history cannot be read" in told.stderr
+
+
+def test_logs_tell_of_a_service_that_no_sidecar_saw(kept: tuple[Path, float, float], tmp_path: Path) -> None:
+    """Two starts, the second with a smaller pool, from the engine's log alone."""
+    log = Path(__file__).parents[1] / "fixtures" / "review_logs" / "two_starts.log"
+    out = tmp_path / "out.json"
+    stretch = ["--start", "2026-12-01T03:40:00Z", "--end", "2026-12-01T03:50:00Z", "--json", str(out)]
+    logs = ["--log", str(log), "--log-timezone", "UTC", "--service", "unseen"]
+    assert main(["review", "--state", str(kept[0]), *stretch, *logs]) == 0
+    causes = [finding["cause"] for finding in json.loads(out.read_text())["findings"]]
+    assert causes == ["capacity_shrank", "engine_restart"]
