@@ -60,3 +60,11 @@ def test_points_without_steps_are_no_length_of_one() -> None:
 def test_too_few_steps_are_no_level() -> None:
     """Of some dozen steps nothing is said."""
     assert levels(np.array([100.0, 100.0]), np.array([300.0, 0.0])) == []
+
+
+@pytest.mark.parametrize("after", [1, 2, 3, 6])
+def test_a_fall_minutes_ago_is_found(after: int) -> None:
+    """Whoever looks right after a drop sees it, though there are only a few points on each side."""
+    fall = worst_fall(levels(*points([4.56, 4.6][:2] + [1.9] * after, steps=20_000.0)))
+    assert fall is not None
+    assert fall.during.first == 2

@@ -22,6 +22,9 @@ CERTAIN = 30.0
 """So many times the variance of chance, squared deviations: about 5.5 standard errors, as many borders are tried."""
 LEAST_VARIANCE = 4.0
 """Of the tokens of one verify step, at least; requests of the same kind vary together, so the estimate is larger."""
+FEW_POINTS = 8
+VARIANCE_OF_FEW = 16.0
+"""Of so few points noise cannot be told from steps; this is what mixed traffic has."""
 MOST_LEVELS = 64
 
 
@@ -73,12 +76,15 @@ def levels(steps: Floats, accepted: Floats) -> list[Level]:
 
 
 def _variance(weight: Floats, lengths: Floats) -> float:
-    """The variance of one step's tokens, from how neighbours differ; a step of the level disturbs one pair only."""
-    if len(weight) < 3:
-        return LEAST_VARIANCE
+    """The variance of one step's tokens, from how neighbours differ; a step of the level disturbs one pair only.
+
+    A low quantile, not the middle: of a few points one pair in two may hold a step.
+    """
+    if len(weight) < FEW_POINTS:
+        return VARIANCE_OF_FEW
     differences = np.diff(lengths) ** 2 / (1.0 / weight[1:] + 1.0 / weight[:-1])
-    # the median of a squared standard normal is 0.455
-    return max(LEAST_VARIANCE, float(np.median(differences)) / 0.455)
+    # a quarter of all squared standard normals lie below 0.1015
+    return max(LEAST_VARIANCE, float(np.quantile(differences, 0.25)) / 0.1015)
 
 
 def _border(weight: Floats, sums: Floats, begin: int, end: int, variance: float) -> int | None:

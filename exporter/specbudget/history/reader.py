@@ -30,6 +30,7 @@ class HistorySamples:
     def __init__(self, folder: Path, start: float, end: float) -> None:
         self._path = folder / FILE_NAME
         self.place = str(self._path)
+        self._start = start
         self.damaged_blocks = 0
         self._series: dict[int, tuple[str, Mapping[str, str]]] = {}
         self._times: dict[int, list[Floats]] = {}
@@ -73,7 +74,12 @@ class HistorySamples:
 
     def services(self) -> tuple[str, ...]:
         """The services of which there are samples in the stretch."""
-        found = {self._series[number][1].get(SERVICE_LABEL, "") for number in self._times if number in self._series}
+        found = {
+            self._series[number][1].get(SERVICE_LABEL, "")
+            for number, parts in self._times.items()
+            # what lies before the stretch is there for its first points only
+            if number in self._series and any((times >= self._start).any() for times in parts)
+        }
         return tuple(sorted(found - {""}))
 
     def interval(self, service: str) -> float | None:

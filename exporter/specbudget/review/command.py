@@ -79,7 +79,7 @@ def run_review(options: ReviewOptions) -> int:
 
 def _review(options: ReviewOptions, start: float, end: float, progress: Progress) -> Review:
     samples = _samples(options, start, end, progress)
-    service = chosen_service(samples, options.service)
+    service = chosen_service(samples, options.service, has_logs=bool(options.log))
     logged = read_logs(options.log, start, end, zone_of(options.log_timezone)) if options.log else None
     requests = None if options.requests is None else read_requests(options.requests, start, end)
     return review_of(samples, service, start, end, requests=requests, logged=logged)

@@ -24,8 +24,11 @@ class ServiceError(SpecbudgetError):
     """Which service is meant cannot be told."""
 
 
-def chosen_service(samples: Samples, asked: str | None) -> str:
-    """The service that was asked for, or the only one there is. Raises ServiceError and lists them."""
+def chosen_service(samples: Samples, asked: str | None, *, has_logs: bool = False) -> str:
+    """The service that was asked for, or the only one there is. Raises ServiceError and lists them.
+
+    With logs a service may be named that no sidecar saw.
+    """
     found = samples.services()
     listed = ", ".join(found[:20]) + (", …" if len(found) > 20 else "")
     if asked is None:
@@ -34,7 +37,7 @@ def chosen_service(samples: Samples, asked: str | None) -> str:
         if not found:
             raise ServiceError(f"{samples.place}: no specbudget sidecar was recorded between --start and --end")
         raise ServiceError(f"{samples.place}: several services: give --service, one of: {listed}")
-    if asked not in found:
+    if asked not in found and not has_logs:
         known = f"there: {listed}" if found else "there is none between --start and --end"
         raise ServiceError(f"--service {asked}: not in {samples.place}; {known}")
     return asked

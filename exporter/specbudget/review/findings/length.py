@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,20 +11,16 @@ from specbudget.domain.acceptance import Bools, Floats, acceptance_length
 from specbudget.domain.levels import Fall, Level, levels, worst_fall
 from specbudget.domain.suspects import CONTRIBUTES_NOTHING, MIN_STEPS
 from specbudget.domain.traffic_mix import Tally
-from specbudget.domain.trend import Trend, TrendPoint, trend
 from specbudget.review.findings import overshoot
+from specbudget.review.findings.decay import Steady, steady_fall
 from specbudget.review.findings.explanations import Answer, Explanation, Lowered, explanations
 from specbudget.review.findings.phrases import bad_share, lasting, middle, moment
 from specbudget.review.model import Cause, Finding, ProfileTrack
 from specbudget.review.seen import Seen
 from specbudget.words import count, seconds
 
-TREND_SLOTS = 60
-"""Points of a trend at most: each then has steps enough."""
 LARGE = 0.2
 """A fall by so much is told whatever it fell to."""
-SHORTEST_TREND = 0.3
-"""A decay goes on over at least this share of the stretch."""
 WORDS = {
     Cause.TARGET_CHANGED: "since the target was changed",
     Cause.DRAFTER_CHANGED: "since the drafter was changed",
@@ -48,12 +44,11 @@ def find(seen: Seen) -> list[Finding]:
     if not found:
         return []
     fall = worst_fall(found, _earlier(seen, track.steps))
-    decay = _decay(seen, track.steps, track.accepted)
-    if decay is not None and fall is not None:
-        return [_decayed(seen, _lowered(seen, fall), decay)]
+    decay = steady_fall(seen.review, track.steps, track.accepted)
     if fall is not None and _matters(seen, fall):
-        return [_explained(_lowered(seen, fall))]
-    return _bad_all_along(seen, found) or _groups_apart(seen)
+        low = _lowered(seen, fall)
+        return [_explained(low) if decay is None else _decayed(low, decay)]
+    return _bad_all_along(seen, found) or _groups_apart(seen) or _from_logs(seen, track.steps)
 
 
 def _matters(seen: Seen, fall: Fall) -> bool:
@@ -121,7 +116,7 @@ def _explained(low: Lowered) -> Finding:
     return _finding(low, f"acceptance.{cause}", cause, title, remains, tested, named)
 
 
-def _decayed(seen: Seen, low: Lowered, steady: Steady) -> Finding:
+def _decayed(low: Lowered, steady: Steady) -> Finding:
     decay, low = steady.line, replace(low, start=steady.start, end=steady.end)
     tested = explanations(low)
     # what was changed, and a mix that moved slowly, are better names for it
@@ -203,42 +198,6 @@ def _slo(low: Lowered) -> list[str]:
     return [f"{bad:.1%} of its requests were bad{against}; the objective allows {1 - objective:.1%}."]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Steady:
-    """A line through a stretch of points."""
-
-    line: Trend
-    start: float
-    end: float
-
-
-def _decay(seen: Seen, steps: Floats, accepted: Floats) -> Steady | None:
-    """The largest steady fall within the stretch that did not come back by itself."""
-    size = max(1, -(-len(steps) // TREND_SLOTS))
-    edges = np.arange(0, len(steps), size)
-    weight, sums = np.add.reduceat(np.nan_to_num(steps), edges), np.add.reduceat(np.nan_to_num(accepted), edges)
-    points = [
-        TrendPoint(hours=float(edge) * seen.review.step / 3600.0, length=acceptance_length(a, w) or 1.0, steps=float(w))
-        for edge, w, a in zip(edges.tolist(), weight.tolist(), sums.tolist(), strict=True)
-        if w >= MIN_STEPS
-    ]
-    least = max(5, int(SHORTEST_TREND * len(points)))
-    best: Steady | None = None
-    for begin in range(0, max(1, len(points) - least), max(1, len(points) // 12)):
-        for end in range(len(points), begin + least - 1, -max(1, len(points) // 12)):
-            found = trend(points[begin:end])
-            if found is None or not found.is_decay:
-                continue
-            later = [point.length for point in points[end:]]
-            came_back = bool(later) and float(np.median(later)) > (found.first + found.last) / 2
-            if not came_back and (best is None or found.first - found.last > best.line.first - best.line.last):
-                first, last = (
-                    seen.review.axis.start + point.hours * 3600 for point in (points[begin], points[end - 1])
-                )
-                best = Steady(line=found, start=first, end=last)
-    return best
-
-
 def _bad_all_along(seen: Seen, found: list[Level]) -> list[Finding]:
     review, track = seen.review, seen.review.acceptance
     steps, accepted = sum(level.steps for level in found), sum(level.accepted for level in found)
@@ -313,4 +272,12 @@ def _from_batches(seen: Seen) -> list[Finding]:
     steps: Floats = np.where(np.isnan(lengths), 0.0, MIN_STEPS)
     found = levels(steps, steps * (np.nan_to_num(lengths, nan=1.0) - 1.0))
     fall = worst_fall(found)
-    return [] if fall is None else [_explained(_lowered(seen, fall))]
+    return [_explained(_lowered(seen, fall))] if fall is not None and _matters(seen, fall) else []
+
+
+def _from_logs(seen: Seen, steps: Floats) -> list[Finding]:
+    """Batch reports of logs tell of points that no sidecar saw."""
+    lengths = seen.review.acceptance.batch_length
+    if lengths is None or not (np.isnan(steps) & ~np.isnan(lengths) & ~seen.recorded()).any():
+        return []
+    return _from_batches(seen)

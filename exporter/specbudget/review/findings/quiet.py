@@ -16,7 +16,8 @@ from specbudget.words import count, seconds
 def find(seen: Seen) -> Finding:
     """The only finding of a review without any other."""
     review, recorded = seen.review, seen.recorded()
-    if not recorded.any():
+    reports = review.acceptance.batch_length
+    if not recorded.any() and (reports is None or np.isnan(reports).all()):
         return Finding(
             id="sidecar.nothing_known",
             line=SIDECAR_LINE,
@@ -48,6 +49,8 @@ def _figures(seen: Seen) -> list[str]:
         if length is not None:
             against = "" if target is None else f", the target is {target:g}"
             told.append(f"Acceptance length {length:.2f} over {count(steps)} verify steps{against}.")
+    elif (reported := middle(track.batch_length)) is not None:
+        told.append(f"Batch reports of the engine's log say a length of {reported:.2f}; no request was counted.")
     bad, objective = bad_share(review, seen.recorded()), middle(track.objective)
     if bad is not None and objective is not None:
         told.append(f"{bad:.1%} of requests were bad; the objective allows {1 - objective:.1%}.")

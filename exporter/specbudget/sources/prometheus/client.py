@@ -78,6 +78,7 @@ class PrometheusClient:
         self.url = url.rstrip("/")
         self._config = config
         self._tls = EngineTls(config.tls)
+        self._made: tuple[ssl.SSLContext | bool, urllib.request.OpenerDirector] | None = None
         self._decoders: dict[type, msgspec.json.Decoder[Any]] = {}
 
     def ask(self, path: str, query: dict[str, str], answer: type[Answer]) -> Answer:
@@ -119,8 +120,12 @@ class PrometheusClient:
             context = self._tls.context()
         except EngineTlsError as error:
             raise SourceError(ErrorReason.UNREADABLE, str(error)) from None
-        made = context if isinstance(context, ssl.SSLContext) else ssl.create_default_context()
-        return urllib.request.build_opener(_NoRedirect, urllib.request.HTTPSHandler(context=made))
+        if self._made is None or self._made[0] is not context:
+            # the system's own trust is a file of megabytes: it is not read for each question
+            own = context if isinstance(context, ssl.SSLContext) else ssl.create_default_context()
+            opener = urllib.request.build_opener(_NoRedirect, urllib.request.HTTPSHandler(context=own))
+            self._made = (context, opener)
+        return self._made[1]
 
     def _refused(self, error: urllib.error.HTTPError) -> SourceError:
         with error:
