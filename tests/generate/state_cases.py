@@ -108,6 +108,7 @@ RETARGETED = tuple(
     for says, values, expect in (
         ("told for an hour", holds((90, 2.6), (120, 3.0)), {"80m": 0, "100m": 1, "160m": 0}),
         ("the same all along", holds((200, 2.6)), {"100m": 0}),
+        ("a service is new", holds((90, None), (60, 2.6)), {"95m": 0, "140m": 0}),
     )
 )  # fmt: skip
 
