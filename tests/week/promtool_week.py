@@ -59,8 +59,8 @@ def probes(spans: Sequence[Span]) -> Iterator[Probe]:
     for alert in ALERTS:
         quiet = 0.0
         for start, end in _joined([span for span in spans if span.alert is alert]):
-            if start > quiet:
-                yield _fired(alert.name, quiet, start, False)
+            if start - MINUTE > quiet:
+                yield _fired(alert.name, quiet, start - MINUTE, False)
             quiet = end + MINUTE
         if quiet < DAYS * DAY:
             yield _fired(alert.name, quiet, DAYS * DAY, False)
