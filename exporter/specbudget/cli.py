@@ -17,7 +17,7 @@ USAGE_ERROR = 2
 CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 DEFAULT_LISTEN = "127.0.0.1:9877"
 DEFAULT_SCENARIO = "steady"
-GENERATED = ("all", "rules", "alertmanager")
+GENERATED = ("all", "rules", "alertmanager", "dashboards")
 CHECK_FORMATS = ("text", "json", "markdown", "junit")
 
 

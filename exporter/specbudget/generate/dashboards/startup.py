@@ -1,0 +1,343 @@
+"""The start-up dashboard: where the latest start's time went, and how starts went before."""
+
+from __future__ import annotations
+
+from specbudget.catalog import series
+from specbudget.catalog.alerts import Dashboard
+from specbudget.catalog.alerts.staging import FAILING, OVER_BUDGET, STUCK, UNPLANNED, WARMUP_MISSING
+from specbudget.catalog.lines import STAGING
+from specbudget.catalog.promql import equals
+from specbudget.catalog.sets import StageArtifact
+from specbudget.generate.dashboards import colours, house, panels
+from specbudget.generate.dashboards.layout import Section
+from specbudget.generate.dashboards.links import runbook, to
+from specbudget.generate.dashboards.queries import limit, line_states, vanished, worst_state
+from specbudget.generate.dashboards.sdk import models
+from specbudget.generate.dashboards.view import REPLICA_LEGEND, View
+
+COLD_START = STAGING.budget("cold_start")
+NO_START = "no start seen"
+LANE, OFFSET = "Stage", "begins"
+BUDGET_LANE = "budget"
+
+
+def sections(view: View) -> list[Section]:
+    """The latest start stage by stage, then the history."""
+    return [
+        Section(panels=(line_now(view), cold_start(view), budget(view), overlap(view), ended(view), timeline(view))),
+        Section(title="How it was staged", panels=(staged(view), stages(view))),
+        Section(title="Starts before", panels=(history(view), outcomes(view))),
+        Section(title="Where the time went over starts", panels=(stages_then(view), ages(view))),
+    ]
+
+
+def line_now(view: View) -> house.Placed:
+    """The state of the line."""
+    head = house.Head(
+        title="Staging line",
+        reads="The worst replica's state of the line: breach is a start over its budget, or one that failed.",
+        good="ok.",
+        unit="none",
+        width=house.SIXTH,
+        height=house.LOW,
+    )
+    expr = f"{worst_state(view, line=STAGING)} or {vanished(view, line=STAGING)}"
+    return panels.number(
+        head,
+        [house.Query(expr=expr)],
+        thresholds=house.plain(colours.UNKNOWN),
+        mappings=line_states(),
+        background=True,
+    )
+
+
+def cold_start(view: View) -> house.Placed:
+    """The latest start, the slowest replica."""
+    head = house.Head(
+        title="Cold start",
+        reads=(
+            "Start of the process to the first successful generation, the engine's own warm-up counting; the slowest "
+            "replica's latest start. Cold or warm: whether the page cache held the weights, on evidence only."
+        ),
+        good="below the budget beside it.",
+        unit="s",
+        empty=NO_START,
+        links=runbook(view, OVER_BUDGET),
+        width=house.SIXTH,
+        height=house.LOW,
+    )
+    expr = f"max by (kind) ({view.of(series.COLD_START)})"
+    return panels.number(
+        head,
+        [house.Query(expr=expr, legend="page cache {{kind}}")],
+        thresholds=house.plain(colours.TARGET),
+        named=True,
+        decimals=1,
+    )
+
+
+def budget(view: View) -> house.Placed:
+    """How much of the budget it took."""
+    used = view.of(series.BUDGET_USED_RATIO, equals("line", STAGING.id), equals("budget", COLD_START.id))
+    head = house.Head(
+        title="Of the start-up budget",
+        reads="Seconds of the slowest latest start ÷ the budget's seconds, and the budget.",
+        good="below 90 %: some starts are slower than others.",
+        unit="percentunit",
+        empty="not budgeted, or no start seen",
+        links=runbook(view, OVER_BUDGET),
+        width=house.SIXTH,
+        height=house.LOW,
+    )
+    return panels.number(
+        head,
+        [
+            house.Query(expr=f"max ({used})", legend="used"),
+            house.Query(expr=limit(view, STAGING, COLD_START), legend="budget", unit="s", colour=colours.LIMIT),
+        ],
+        thresholds=house.used_ratio(),
+        named=True,
+        decimals=0,
+    )
+
+
+def overlap(view: View) -> house.Placed:
+    """How much of the shorter load ran beside the other."""
+    head = house.Head(
+        title="Overlap of the loads",
+        reads=(
+            "Share of the shorter load that ran beside the other: 0 % one after the other, 100 % hidden behind it. "
+            "SGLang loads two models one after the other; prefetching into the page cache is what can be gained."
+        ),
+        good="what the plan says.",
+        unit="percentunit",
+        empty="unknown: two loads are not told apart",
+        links=runbook(view, UNPLANNED),
+        width=house.SIXTH,
+        height=house.LOW,
+    )
+    expr = f"min ({view.of(series.STAGING_OVERLAP)})"
+    return panels.number(head, [house.Query(expr=expr)], thresholds=house.plain(colours.QUIET), decimals=0)
+
+
+def ended(view: View) -> house.Placed:
+    """How starts of the time range ended."""
+    head = house.Head(
+        title="Starts in this time range",
+        reads="Starts of all replicas that are chosen, by how they ended. Stuck: one that does not end.",
+        good="ok only.",
+        unit="short",
+        empty=NO_START,
+        links=runbook(view, FAILING, STUCK),
+        width=house.THIRD,
+        height=house.LOW,
+    )
+    expr = f"round(sum by (outcome) (increase({view.of(series.STARTUPS)}[$__range])))"
+    return panels.number(
+        head,
+        [house.Query(expr=expr, legend="{{outcome}}")],
+        thresholds=house.plain(colours.QUIET),
+        named=True,
+        decimals=0,
+        overrides=house.coloured(colours.OF_OUTCOME),
+    )
+
+
+def _slowest(view: View) -> str:
+    """The replica whose latest start took longest, or has taken longest so far."""
+    offset, took = (view.of(s) for s in (series.STARTUP_STAGE_OFFSET, series.STARTUP_STAGE_DURATION))
+    return f"topk(1, max by (pod, instance) ({offset} + {took}))"
+
+
+def _of_slowest(view: View, one: series.SeriesDef, *matchers: str) -> str:
+    """A figure of the stages of that replica, with the name of the lane."""
+    chosen = f"{view.of(one, *matchers)} and on (pod, instance) {_slowest(view)}"
+    return f'max by (lane) (label_join({chosen}, "lane", ": ", "artifact", "stage"))'
+
+
+def timeline(view: View) -> house.Placed:
+    """Each stage as a bar from its beginning to its end."""
+    budget_bar = f'label_replace({limit(view, STAGING, COLD_START)}, "lane", "{BUDGET_LANE}", "", "")'
+    queries = [
+        house.Query(expr=_of_slowest(view, series.STARTUP_STAGE_OFFSET)),
+        *(
+            house.Query(expr=_of_slowest(view, series.STARTUP_STAGE_DURATION, equals("artifact", artifact)))
+            for artifact in StageArtifact
+        ),
+        house.Query(expr=budget_bar),
+    ]
+    names = (OFFSET, *StageArtifact, BUDGET_LANE)
+    columns = {f"Value #{ref}": str(name) for ref, name in zip("ABCDEFG", names, strict=False)}
+    shown = {"lane": LANE, **columns}
+    transformations = (
+        models.DataTransformerConfig(id_val="merge", options={}),
+        models.DataTransformerConfig(id_val="filterFieldsByName", options={"include": {"names": list(shown)}}),
+        models.DataTransformerConfig(
+            id_val="organize",
+            options={
+                "excludeByName": {},
+                "indexByName": {name: place for place, name in enumerate(shown)},
+                "renameByName": shown,
+            },
+        ),
+        models.DataTransformerConfig(
+            id_val="sortBy", options={"fields": {}, "sort": [{"field": OFFSET, "desc": True}]}
+        ),
+    )
+    head = house.Head(
+        title="The latest start, stage by stage",
+        reads=(
+            "Of the replica whose latest start took longest: one bar per stage, from when it began to when it ended, "
+            "in seconds from the start of the process. Blue the target's, orange the drafter's, grey both. The bar "
+            "named budget is the start-up budget: whatever ends to its right is too late. It does not depend on the "
+            "time range."
+        ),
+        good="every bar ends before the budget's does, and no gap lies between bars.",
+        unit="s",
+        empty="no start seen: the server log is not read, or began after the start",
+        links=runbook(view, OVER_BUDGET, STUCK),
+        width=house.FULL,
+        height=12,
+    )
+    colour = {**colours.OF_STAGE_ARTIFACT, BUDGET_LANE: colours.LIMIT}
+    hidden = house.override("byName", OFFSET, panels.invisible())
+    return panels.bars(
+        head,
+        queries,
+        lane=LANE,
+        transformations=transformations,
+        overrides=(*house.coloured(colour), hidden),
+        horizontal=True,
+    )
+
+
+def staged(view: View) -> house.Placed:
+    """Mode, order and warm-up as run."""
+    head = house.Head(
+        title="Mode, order, warm-up",
+        reads="How the latest start loaded its models, on how many replicas. With speculation SGLang cannot overlap.",
+        good="one row, and that of the plan.",
+        unit="none",
+        empty=NO_START,
+        links=runbook(view, UNPLANNED, WARMUP_MISSING),
+        width=house.THIRD,
+    )
+    return panels.rows(
+        head,
+        [house.Query(expr=f"count by (mode, order, warmup) ({view.of(series.STAGING_INFO)})")],
+        {"mode": "Mode", "order": "Order", "warmup": "Warm-up", "Value": "Replicas"},
+    )
+
+
+def stages(view: View) -> house.Placed:
+    """The stages as numbers."""
+    offset, took = (
+        f"max by (pod, instance, artifact, stage) ({view.of(s)})"
+        for s in (series.STARTUP_STAGE_OFFSET, series.STARTUP_STAGE_DURATION)
+    )
+    head = house.Head(
+        title="Stages of the latest start, by replica",
+        reads="When each stage began and how long it took, or has taken so far. The longest stands first.",
+        good="replicas alike. One that loads slower has a slower disk or a colder cache.",
+        unit="s",
+        empty=NO_START,
+        links=runbook(view, OVER_BUDGET),
+        width=house.TWO_THIRDS,
+    )
+    return panels.rows(
+        head,
+        [house.Query(expr=took), house.Query(expr=offset)],
+        {
+            "artifact": "Model",
+            "stage": "Stage",
+            "Value #A": "Took",
+            "Value #B": "Began at",
+            "pod": "Pod",
+            "instance": "Replica",
+        },
+        worst_first="Took",
+        by_columns={"Took": {"decimals": 1}, "Began at": {"decimals": 1}},
+    )
+
+
+def history(view: View) -> house.Placed:
+    """Cold starts over time against the budget."""
+    head = house.Head(
+        title="Cold starts over time",
+        reads=(
+            "Each replica's latest cold start; a step is a new start. Dashed: the budget. A slow climb over weeks is "
+            "storage, or a checkpoint that grows."
+        ),
+        good="below the dashed budget, and level.",
+        unit="s",
+        empty=NO_START,
+        links=runbook(view, OVER_BUDGET),
+        width=house.TWO_THIRDS,
+        height=house.HIGH,
+    )
+    # the largest between two points, so that a start is not lost between them when the range is long
+    largest = f"max by (pod, instance) (max_over_time({view.of(series.COLD_START)}[$__interval]))"
+    return panels.lines(
+        head,
+        [
+            house.Query(expr=largest, legend=REPLICA_LEGEND),
+            house.Query(expr=limit(view, STAGING, COLD_START), legend="budget", colour=colours.LIMIT, dashed=True),
+        ],
+        steps=True,
+        interval="1m",
+    )
+
+
+def outcomes(view: View) -> house.Placed:
+    """When starts ended how."""
+    head = house.Head(
+        title="Starts by outcome",
+        reads="Starts per interval, by how they ended. Failed ones in a row are a crash loop.",
+        good="ok only, and few.",
+        unit="short",
+        empty=NO_START,
+        links=runbook(view, FAILING),
+        width=house.THIRD,
+        height=house.HIGH,
+    )
+    expr = f"round(sum by (outcome) (increase({view.of(series.STARTUPS)}[$__rate_interval])))"
+    return panels.lines(
+        head,
+        [house.Query(expr=expr, legend="{{outcome}}")],
+        bars=True,
+        stacked=True,
+        decimals=0,
+        overrides=house.coloured(colours.OF_OUTCOME),
+        interval="5m",
+    )
+
+
+def stages_then(view: View) -> house.Placed:
+    """Which stage grew."""
+    head = house.Head(
+        title="Stages over starts",
+        reads="How long each stage of the latest start took, the slowest replica's. Ask the stage that grew.",
+        good="level.",
+        unit="s",
+        empty=NO_START,
+        links=runbook(view, OVER_BUDGET),
+    )
+    expr = f"max by (artifact, stage) ({view.of(series.STARTUP_STAGE_DURATION)})"
+    return panels.lines(head, [house.Query(expr=expr, legend="{{artifact}} {{stage}}")], steps=True, table_legend=True)
+
+
+def ages(view: View) -> house.Placed:
+    """How long engines have run, and how that is known."""
+    head = house.Head(
+        title="Age of the engines",
+        reads=(
+            "Seconds since each process started, and how its beginning is known: launch and pid_namespace are exact, "
+            "first_log_line and observed are later than the truth."
+        ),
+        good="lines that only rise.",
+        unit="s",
+        empty="unknown: no start is known",
+        links=(to(Dashboard.MEMORY, "What each start left for the pools"),),
+    )
+    expr = f"time() - max by (pod, instance, basis) ({view.of(series.ENGINE_START_TIME)})"
+    return panels.lines(head, [house.Query(expr=expr, legend=f"{REPLICA_LEGEND} {{{{basis}}}}")])
