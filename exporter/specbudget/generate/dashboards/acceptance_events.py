@@ -7,7 +7,7 @@ from specbudget.catalog.alerts.length import BAD_FROM_BOOT
 from specbudget.catalog.alerts.speculation import COVERAGE, FROZEN, NO_RECORDS, OFF, SUSPICIOUS
 from specbudget.generate.dashboards import colours, house, panels
 from specbudget.generate.dashboards.links import runbook
-from specbudget.generate.dashboards.queries import RATE, REPLICA, rate, speculation, speculation_states
+from specbudget.generate.dashboards.queries import RATE, rate, speculation, speculation_states
 from specbudget.generate.dashboards.view import REPLICA_LEGEND, View
 
 
@@ -43,7 +43,7 @@ def states(view: View) -> house.Placed:
         links=runbook(view, OFF, FROZEN),
         height=11,
     )
-    labels = (*REPLICA.split(", "), "rank")
+    labels = (*view.replica, "rank")
     query = house.Query(expr=speculation(view, *labels), legend=f"{REPLICA_LEGEND} rank {{{{rank}}}}")
     return panels.states(head, [query], speculation_states())
 

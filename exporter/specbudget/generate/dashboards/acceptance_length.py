@@ -12,7 +12,6 @@ from specbudget.generate.dashboards import colours, house, panels
 from specbudget.generate.dashboards.links import runbook
 from specbudget.generate.dashboards.queries import (
     RATE,
-    REPLICA,
     SMOOTH,
     batch_length,
     length,
@@ -50,7 +49,7 @@ def now_and_before(view: View) -> house.Placed:
             house.Query(expr=batch_length(view), legend="batches", colour=colours.SECOND),
             house.Query(
                 expr=spent(view, ACCEPTANCE, ACCEPTANCE.budget("target_length")),
-                legend="nearly every request of the last hour reaches",
+                legend=f"reached by {number(100 * view.settings.objective)} % within 1h",
                 colour=colours.OK,
             ),
             _target(view),
@@ -100,8 +99,8 @@ def by_position(view: View) -> house.Placed:
     head = house.Head(
         title="Drafts accepted, by position",
         reads=(
-            "Share of the verify steps in this time range that accepted at least so many drafts. Its sum is the "
-            "acceptance length less 1. Positions at the end that hardly anything reaches are drafted in vain."
+            "Share of the verify steps in this time range that accepted at least so many drafts, over all profiles. "
+            "The sum is the acceptance length less 1. Positions that hardly anything reaches are drafted in vain."
         ),
         good="a slow fall. A cliff after the first positions is a wrong drafter or a window that is too long.",
         unit="percentunit",
@@ -218,7 +217,7 @@ def by_replica(view: View) -> house.Placed:
     return panels.lines(
         head,
         [
-            house.Query(expr=length(view, *REPLICA.split(", ")), legend=REPLICA_LEGEND),
+            house.Query(expr=length(view, *view.replica), legend=REPLICA_LEGEND),
             house.Query(
                 expr=f"{number(CLEARLY_LOWER)} * ({length(view)})",
                 legend="outlier below",
@@ -246,7 +245,7 @@ def by_rank(view: View) -> house.Placed:
         empty=NO_STEPS,
         links=runbook(view, OUTLIER),
     )
-    labels = (*REPLICA.split(", "), "rank")
+    labels = (*view.replica, "rank")
     window = f"max by ({', '.join(labels)}) ({view.of(series.ACCEPTANCE_WINDOW)})"
     return panels.lines(
         head,

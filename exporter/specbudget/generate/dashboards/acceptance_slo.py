@@ -9,6 +9,7 @@ from specbudget.catalog.labels import SERVICE_LABEL
 from specbudget.catalog.lines import ACCEPTANCE
 from specbudget.catalog.promql import duration, number
 from specbudget.catalog.recording import BAD_EVENTS, EVENTS
+from specbudget.catalog.rule_settings import COLLAPSE_SECONDS
 from specbudget.domain.burn import BurnWindows
 from specbudget.domain.line_state import AT_RISK
 from specbudget.generate.dashboards import colours, house, panels
@@ -17,27 +18,27 @@ from specbudget.generate.dashboards.queries import (
     budget_left,
     burn_rate,
     by,
+    length,
     limit,
     line_states,
     may_page,
     over,
-    recorded_length,
     speculation,
     speculation_states,
-    vanished,
+    state_now,
     window_seen,
-    worst_state,
 )
 from specbudget.generate.dashboards.view import View
 
 LONG, SHORT = colours.TARGET, colours.SECOND
 NO_EVENTS = "unknown: no event seen"
+WINDOW = duration(COLLAPSE_SECONDS)
 
 
 def at_a_glance(view: View) -> tuple[house.Placed, ...]:
     """Numbers to read from across the room."""
     judged = (left(view), seen(view), guard(view)) if view.settings.pages else ()
-    return (line_now(view), length_now(view), state_now(view), *judged)
+    return (line_now(view), length_now(view), speculation_now(view), *judged)
 
 
 def line_now(view: View) -> house.Placed:
@@ -50,10 +51,9 @@ def line_now(view: View) -> house.Placed:
         width=house.SIXTH,
         height=house.LOW,
     )
-    expr = f"{worst_state(view, line=ACCEPTANCE)} or {vanished(view, line=ACCEPTANCE)}"
     return panels.number(
         head,
-        [house.Query(expr=expr)],
+        [house.Query(expr=state_now(view, ACCEPTANCE))],
         thresholds=house.plain(colours.UNKNOWN),
         mappings=line_states(),
         background=True,
@@ -63,8 +63,8 @@ def line_now(view: View) -> house.Placed:
 def length_now(view: View) -> house.Placed:
     """The length of the last five minutes."""
     head = house.Head(
-        title="Acceptance length, 5m",
-        reads="Tokens per verify step over 5 minutes, the target's own token included: 1 means that no draft helps.",
+        title=f"Acceptance length, {WINDOW}",
+        reads=f"Tokens per verify step over {WINDOW}, the target's own token included: 1 means that no draft helps.",
         good="above target and break-even, see the graph below.",
         unit="short",
         empty="unknown: no verify steps",
@@ -73,11 +73,15 @@ def length_now(view: View) -> house.Placed:
         height=house.LOW,
     )
     return panels.number(
-        head, [house.Query(expr=recorded_length(view))], thresholds=house.plain(colours.TARGET), trend=True, decimals=2
+        head,
+        [house.Query(expr=length(view, window=WINDOW))],
+        thresholds=house.plain(colours.TARGET),
+        trend=True,
+        decimals=2,
     )
 
 
-def state_now(view: View) -> house.Placed:
+def speculation_now(view: View) -> house.Placed:
     """What speculation does now, where it is worst."""
     head = house.Head(
         title="Speculation",
@@ -87,8 +91,7 @@ def state_now(view: View) -> house.Placed:
         width=house.SIXTH,
         height=house.LOW,
     )
-    # the set is ordered by what comes first: the smallest place is the worst rank
-    expr = f"min ({speculation(view, 'pod', 'instance', 'rank')})"
+    expr = speculation(view)
     return panels.number(
         head,
         [house.Query(expr=expr)],

@@ -6,6 +6,7 @@ from specbudget.catalog import series
 from specbudget.catalog.alerts import Severity
 from specbudget.catalog.promql import equals, matching, one_of
 from specbudget.generate.dashboards import colours
+from specbudget.generate.dashboards.queries import by
 from specbudget.generate.dashboards.sdk import builders, models
 from specbudget.generate.dashboards.view import REPLICA_LEGEND, View, datasource
 
@@ -23,8 +24,8 @@ def firing(view: View, *more: str) -> str:
 
 def marks(view: View) -> list[models.AnnotationQuery]:
     """Marks on the time axis; each can be turned off at the top."""
-    starts = f"max by (pod, instance) ({view.of(series.ENGINE_START_TIME)}) * 1000"
-    reloads = f"max by (pod, instance) ({view.of(series.CONFIG_RELOAD_TIME)}) * 1000"
+    starts = f"max{by(*view.replica)} ({view.of(series.ENGINE_START_TIME)}) * 1000"
+    reloads = f"max{by(*view.replica)} ({view.of(series.CONFIG_RELOAD_TIME)}) * 1000"
     pair = f"count by (artifact) (count by (artifact, fingerprint) ({view.of(series.ARTIFACT_INFO)})) > 1"
     due = f"max by (plan) ({view.of(series.RECHECK_DUE)}) == 1"
     return [

@@ -64,7 +64,7 @@ def starts(view: View) -> house.Placed:
         links=(to(Dashboard.STARTUP, "How that start went"),),
         height=house.HIGH,
     )
-    expr = f"time() - max by (pod, instance) ({view.of(series.ENGINE_START_TIME)})"
+    expr = f"time() - max{by(*view.replica)} ({view.of(series.ENGINE_START_TIME)})"
     return panels.lines(head, [house.Query(expr=expr, legend=REPLICA_LEGEND)])
 
 

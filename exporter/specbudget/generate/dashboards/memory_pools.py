@@ -12,12 +12,12 @@ from specbudget.generate.dashboards import colours, house, panels
 from specbudget.generate.dashboards.links import runbook, to
 from specbudget.generate.dashboards.queries import (
     RATE,
+    by,
     drafter_share,
     limit,
     line_states,
     occupancy,
-    vanished,
-    worst_state,
+    state_now,
 )
 from specbudget.generate.dashboards.view import REPLICA_LEGEND, View
 
@@ -44,10 +44,9 @@ def line_now(view: View) -> house.Placed:
         width=house.SIXTH,
         height=house.LOW,
     )
-    expr = f"{worst_state(view, line=KV)} or {vanished(view, line=KV)}"
     return panels.number(
         head,
-        [house.Query(expr=expr)],
+        [house.Query(expr=state_now(view, KV))],
         thresholds=house.plain(colours.UNKNOWN),
         mappings=line_states(),
         background=True,
@@ -58,7 +57,7 @@ def fullest(view: View) -> house.Placed:
     """The fullest pool."""
     head = house.Head(
         title="Fullest pool",
-        reads="Used ÷ capacity of the fullest pool of all ranks that are chosen, coloured by its share of high water.",
+        reads="Used ÷ capacity of the fullest pool of the ranks that are chosen; a graph below has high water.",
         good="below high water.",
         unit="percentunit",
         empty=NO_POOL,
@@ -220,7 +219,7 @@ def retractions(view: View) -> house.Placed:
         links=runbook(view, PRESSURE),
         width=house.TWO_THIRDS,
     )
-    expr = f"sum by (pod, instance) (rate({view.of(series.KV_RETRACTIONS)}[{RATE}]))"
+    expr = f"sum{by(*view.replica)} (rate({view.of(series.KV_RETRACTIONS)}[{RATE}]))"
     return panels.lines(head, [house.Query(expr=expr, legend=REPLICA_LEGEND)])
 
 
@@ -297,7 +296,7 @@ def capacity(view: View) -> house.Placed:
         links=runbook(view, SHRANK),
     )
     target = view.of(series.KV_POOL_CAPACITY_TOKENS, equals("artifact", Artifact.TARGET))
-    query = house.Query(expr=f"min by (pod, instance, rank) ({target})", legend=f"{REPLICA_LEGEND} rank {{{{rank}}}}")
+    query = house.Query(expr=f"min{by(*view.replica, 'rank')} ({target})", legend=f"{REPLICA_LEGEND} rank {{{{rank}}}}")
     return panels.lines(head, [query], steps=True, axis="tokens")
 
 

@@ -12,6 +12,8 @@ from specbudget.catalog.alerts.staging import OVER_BUDGET, RECHECK, UNFIT
 from specbudget.catalog.labels import SERVICE_LABEL
 from specbudget.catalog.lines import ACCEPTANCE, ARTIFACTS, CODESIGN, KV, LINES, STAGING
 from specbudget.catalog.promql import equals, none_of
+from specbudget.catalog.recording import STEPS, Level
+from specbudget.catalog.rule_settings import COLLAPSE_SECONDS
 from specbudget.catalog.sets import CheckResult
 from specbudget.domain.line_state import LineState
 from specbudget.generate.dashboards import colours, house, panels
@@ -21,7 +23,6 @@ from specbudget.generate.dashboards.ledger import ledger
 from specbudget.generate.dashboards.links import dashboard_of, runbook, to, to_service
 from specbudget.generate.dashboards.queries import (
     RATE,
-    REPLICA,
     by,
     drafter_share,
     limit,
@@ -30,7 +31,9 @@ from specbudget.generate.dashboards.queries import (
     recorded_length,
     speculation,
     speculation_states,
-    vanished,
+    starts,
+    state_now,
+    used,
     worst_state,
 )
 from specbudget.generate.dashboards.replicas import replicas
@@ -61,7 +64,7 @@ def lines_now(view: View) -> house.Placed:
     """Five tiles: the worst state of each line."""
     queries = [
         house.Query(
-            expr=f"{worst_state(view, line=line)} or {vanished(view, line=line)}",
+            expr=state_now(view, line),
             legend=line.title,
             links=(to(dashboard_of(line.id), f"{line.title}: what, where, since when"),),
         )
@@ -107,7 +110,7 @@ def alerts_now(view: View) -> house.Placed:
         reads="What Prometheus says is firing now, pages before tickets. The service leads to its dashboards.",
         good="empty.",
         unit="none",
-        empty="nothing fires",
+        empty="no alert fires",
         links=runbook(view, FAST_BURN, COLLAPSED),
         height=house.MIDDLE,
     )
@@ -145,8 +148,11 @@ def alerts_now(view: View) -> house.Placed:
 
 def not_known(view: View) -> house.Placed:
     """What no number above is about, because nobody can read it."""
-    replica = (SERVICE_LABEL, *view.places, "pod", "instance")
+    replica = view.replica
     seen = f"group{by(*replica, 'job')} (last_over_time({view.of(series.BUILD_INFO)}[1d]))"
+    none = f"absent_over_time({view.of(series.BUILD_INFO)}[1d])"
+    counted = f"group{by(*view.settings.labels)} ({view.of(series.VERIFY_STEPS)})"
+    recorded = f"group{by(*view.settings.labels)} ({view.recorded(STEPS.at(Level.SERVICE, COLLAPSE_SECONDS))})"
     gone = f"{seen} and on (job, instance) (up == 0)"
     source = f"min{by(*replica, 'source')} ({view.of(series.SOURCE_UP)}) == 0"
     unknown = f"max{by(*replica, 'line')} ({view.of(series.LINE_STATE, equals('state', LineState.UNKNOWN))}) == 1"
@@ -155,7 +161,9 @@ def not_known(view: View) -> house.Placed:
     told = " or ".join(
         f'label_replace({expr}, "what", "{word}", "{label}", "(.*)")'
         for expr, word, label in (
+            (none, "no sidecar within a day", ""),
             (gone, "sidecar does not answer", ""),
+            (f"{counted} unless {recorded}", "no recorded series: rules not loaded?", ""),
             (source, "source $1 cannot be read", "source"),
             (unknown, "line $1 is unknown", "line"),
             (config, "new configuration refused", ""),
@@ -170,7 +178,7 @@ def not_known(view: View) -> house.Placed:
         ),
         good="empty.",
         unit="none",
-        empty="everything that was ever seen can be read",
+        empty="all is known",
         links=runbook(view, DOWN, SOURCE_FAILING, CONFIG),
         height=house.MIDDLE,
     )
@@ -236,8 +244,7 @@ def burns(view: View) -> house.Placed:
     )
     queries = []
     for budget, name in ((ACCEPTANCE.budget("burn_fast"), "fast"), (ACCEPTANCE.budget("burn_slow"), "slow")):
-        chosen = view.of(series.BUDGET_USED_RATIO, equals("line", ACCEPTANCE.id), equals("budget", budget.id))
-        queries.append(house.Query(expr=f"max{by(SERVICE_LABEL)} ({chosen})", legend=f"{name} {OF_SERVICE}"))
+        queries.append(house.Query(expr=used(view, ACCEPTANCE, budget, SERVICE_LABEL), legend=f"{name} {OF_SERVICE}"))
     queries.append(house.Query(expr="vector(1)", legend="page", colour=colours.LIMIT, dashed=True))
     return panels.lines(head, queries, most=1.0)
 
@@ -318,7 +325,7 @@ def speculating(view: View) -> house.Placed:
         links=(to(Dashboard.ACCEPTANCE, "Rank by rank"),),
         width=house.FULL,
     )
-    query = house.Query(expr=speculation(view, SERVICE_LABEL, *REPLICA.split(", ")), legend=REPLICA_LEGEND)
+    query = house.Query(expr=speculation(view, *view.replica), legend=REPLICA_LEGEND)
     return panels.states(head, [query], speculation_states())
 
 
@@ -358,10 +365,9 @@ def outcomes(view: View) -> house.Placed:
         empty="no start seen",
         links=(to(Dashboard.STARTUP, "Which start, which stage"),),
     )
-    expr = f"round(sum by (outcome) (increase({view.of(series.STARTUPS)}[$__range])))"
     return panels.number(
         head,
-        [house.Query(expr=expr, legend="{{outcome}}")],
+        [house.Query(expr=starts(view, "$__range", "outcome"), legend="{{outcome}}")],
         thresholds=house.plain(colours.QUIET),
         named=True,
         decimals=0,
@@ -448,7 +454,7 @@ def broken(view: View) -> house.Placed:
         reads="`specbudget check --explain codesign.RULE` says what does not fit and why it matters.",
         good="empty.",
         unit="none",
-        empty="no rule fails or warns",
+        empty="no failing rule is told",
         links=runbook(view, UNFIT),
         width=house.THIRD,
     )

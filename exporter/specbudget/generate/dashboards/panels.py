@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from specbudget.generate.dashboards import colours
 from specbudget.generate.dashboards.house import (
     Head,
     Look,
@@ -14,7 +15,6 @@ from specbudget.generate.dashboards.house import (
     fixed,
     legend,
     override,
-    plain,
 )
 from specbudget.generate.dashboards.sdk import (
     barchart,
@@ -126,8 +126,9 @@ def states(head: Head, queries: Sequence[Query], mappings: list[models.ValueMapp
     """Which state held when, one lane per series; a gap is a time of which nothing is known."""
     made = statetimeline.Panel().legend(legend()).mappings(mappings).merge_values(True).row_height(0.9)
     made = made.show_value(common.VisibilityMode.AUTO).fill_opacity(85).line_width(0)
-    made = made.color_scheme(builders.FieldColor().mode(models.FieldColorModeId.THRESHOLDS))
-    made = made.tooltip(_tooltip()).thresholds(plain("transparent"))
+    # by thresholds Grafana would replace numbers by ranges before it looks for their words
+    made = made.color_scheme(builders.FieldColor().mode(models.FieldColorModeId.FIXED).fixed_color(colours.UNKNOWN))
+    made = made.tooltip(_tooltip())
     return finished(made.build(), head, queries, Look())
 
 

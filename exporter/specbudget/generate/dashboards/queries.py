@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from specbudget.catalog import series
-from specbudget.catalog.labels import REPLICA_LABELS, SERVICE_LABEL
+from specbudget.catalog.labels import SERVICE_LABEL
 from specbudget.catalog.lines import BudgetDef, LineDef, Unit
 from specbudget.catalog.promql import duration, equals
 from specbudget.catalog.recording import ACCEPTED, BAD_EVENTS, EVENTS, STEPS, Level
@@ -25,8 +23,6 @@ RATE = "$__rate_interval"
 SMOOTH = "1m"
 """Least distance of two points where single requests would make a ratio jump."""
 
-REPLICA = ", ".join(REPLICA_LABELS)
-
 SEVERITY = (LineState.OK, LineState.UNKNOWN, LineState.AT_RISK, LineState.BREACH)
 """States from best to worst, as line_state() decides between budgets; their place is the number that panels show."""
 
@@ -41,19 +37,23 @@ def over(dividend: str, divisor: str) -> str:
     return f"{dividend} / ({divisor} > 0)"
 
 
-def rate(view: View, one: SeriesDef, *labels: str, whole: bool = False, matchers: Iterable[str] = ()) -> str:
+def rate(view: View, one: SeriesDef, *labels: str, whole: bool = False, window: str = RATE) -> str:
     """A counter per second, summed."""
-    return f"sum{by(*labels)} (rate({view.of(one, *matchers, whole=whole)}[{RATE}]))"
+    return f"sum{by(*labels)} (rate({view.of(one, whole=whole)}[{window}]))"
 
 
-def length(view: View, *labels: str) -> str:
+def length(view: View, *labels: str, window: str = RATE) -> str:
     """Acceptance length of the requests that finished: 1 + accepted drafts ÷ verify steps."""
-    return f"1 + {over(rate(view, series.ACCEPTED_DRAFTS, *labels), rate(view, series.VERIFY_STEPS, *labels))}"
+    accepted, steps = (rate(view, one, *labels, window=window) for one in (series.ACCEPTED_DRAFTS, series.VERIFY_STEPS))
+    return f"1 + {over(accepted, steps)}"
 
 
 def recorded_length(view: View, *labels: str, seconds: float = COLLAPSE_SECONDS) -> str:
-    """Acceptance length of services, from the series that alerts read."""
-    accepted, steps = (f"sum{by(*labels)} ({view.recorded(q.at(Level.SERVICE, seconds))})" for q in (ACCEPTED, STEPS))
+    """Acceptance length of the replicas that are chosen, from the series that alerts read."""
+    accepted, steps = (
+        f"sum{by(*labels)} ({view.recorded(q.at(Level.REPLICA, seconds), view.replica_matcher)})"
+        for q in (ACCEPTED, STEPS)
+    )
     return f"1 + {over(accepted, steps)}"
 
 
@@ -64,8 +64,8 @@ def batch_length(view: View) -> str:
     """
     label = next(name for name, seconds in ROLLING_WINDOWS.items() if seconds == COLLAPSE_SECONDS)
     rolling = view.of(series.ROLLING_ACCEPTANCE_LENGTH, equals("scope", Scope.BATCH), equals("window", label))
-    of_replica = f"max by ({REPLICA}) ({rolling})"
-    steps = f"(sum by ({REPLICA}) (rate({view.of(series.VERIFY_STEPS, whole=True)}[{label}])) > 0)"
+    of_replica = f"max{by(*view.replica)} ({rolling})"
+    steps = f"(sum{by(*view.replica)} (rate({view.of(series.VERIFY_STEPS, whole=True)}[{label}])) > 0)"
     return f"sum ({of_replica} * {steps}) / sum ({steps} and {of_replica}) or avg ({rolling})"
 
 
@@ -76,11 +76,12 @@ def worst_state(view: View, *labels: str, line: LineDef | None = None) -> str:
     return f"max{by(*labels)} ({' or '.join(each)})"
 
 
-def vanished(view: View, *labels: str, line: LineDef | None = None) -> str:
-    """Unknown, for what was told within a day and is no longer."""
-    only = () if line is None else (equals("line", line.id),)
-    told = view.of(series.LINE_STATE, equals("state", LineState.OK), *only)
-    return f"{SEVERITY.index(LineState.UNKNOWN)} + 0 * max{by(*labels)} (last_over_time({told}[1d]))"
+def state_now(view: View, line: LineDef) -> str:
+    """The worst state of a line; unknown where a service was seen within a day and is silent, or nothing was seen."""
+    unknown = SEVERITY.index(LineState.UNKNOWN)
+    told = view.of(series.LINE_STATE, equals("state", LineState.OK), equals("line", line.id))
+    silent = f"{unknown} + 0 * max by ({SERVICE_LABEL}) (last_over_time({told}[1d]))"
+    return f"max ({worst_state(view, SERVICE_LABEL, line=line)} or {silent}) or vector({unknown})"
 
 
 def line_states() -> list[models.ValueMapping]:
@@ -89,12 +90,12 @@ def line_states() -> list[models.ValueMapping]:
 
 
 def speculation(view: View, *labels: str) -> str:
-    """What speculation does, by the state's place in its set."""
+    """What speculation does, by the state's place in its set: of several ranks the one that comes first."""
     each = (
         f"{place} * {view.of(series.SPECULATION_STATE, equals('state', s))}"
         for place, s in enumerate(SPECULATION_STATES)
     )
-    return f"max{by(*labels)} ({' or '.join(each)})"
+    return f"min{by(*labels)} (max{by(*view.replica, 'rank')} ({' or '.join(each)}))"
 
 
 def speculation_states() -> list[models.ValueMapping]:
@@ -114,9 +115,21 @@ def spent(view: View, line: LineDef, budget: BudgetDef, *labels: str) -> str:
     return f"{worst}{by(*labels)} ({_side(view, series.BUDGET_SPENT, line, budget)})"
 
 
-def used(view: View, line: LineDef, *labels: str) -> str:
-    """Used ratio of the budgets of a line, the worst of the replicas'."""
-    return f"max{by(*labels)} ({view.of(series.BUDGET_USED_RATIO, equals('line', line.id))})"
+def used(view: View, line: LineDef, budget: BudgetDef, *labels: str) -> str:
+    """Used ratio of a budget, the worst of the replicas'."""
+    chosen = view.of(series.BUDGET_USED_RATIO, equals("line", line.id), equals("budget", budget.id))
+    return f"max{by(*labels)} ({chosen})"
+
+
+def starts(view: View, over: str, *labels: str) -> str:
+    """How many starts a time saw.
+
+    A counter that is new counts from its first sample: a new replica's start lies before its first scrape, and an
+    increase alone would tell of no start in a fleet whose replicas never start twice.
+    """
+    counter = view.of(series.STARTUPS)
+    new = f"max_over_time({counter}[{over}]) unless {counter} offset {over}"
+    return f"round(sum{by(*labels)} (({new}) or increase({counter}[{over}])))"
 
 
 def _side(view: View, side: dict[Unit, SeriesDef], line: LineDef, budget: BudgetDef) -> str:

@@ -5,42 +5,35 @@ from __future__ import annotations
 from specbudget.catalog import series
 from specbudget.catalog.alerts import Dashboard
 from specbudget.catalog.alerts.length import OUTLIER
-from specbudget.catalog.labels import REPLICA_LABELS, SERVICE_LABEL
-from specbudget.catalog.recording import ACCEPTED, STEPS, Level
-from specbudget.catalog.rule_settings import COLLAPSE_SECONDS
+from specbudget.catalog.labels import SERVICE_LABEL
 from specbudget.generate.dashboards import colours, house, panels
 from specbudget.generate.dashboards.links import runbook, to_service
 from specbudget.generate.dashboards.queries import (
     by,
     line_states,
     occupancy,
-    over,
+    recorded_length,
     speculation,
     speculation_states,
     worst_state,
 )
 from specbudget.generate.dashboards.view import View
 
-OF_REPLICA = (SERVICE_LABEL, *REPLICA_LABELS)
-
 
 def replicas(view: View) -> house.Placed:
     """One row per replica; what is not known of one is said so."""
-    accepted, steps = (
-        f"sum{by(*OF_REPLICA)} ({view.recorded(q.at(Level.REPLICA, COLLAPSE_SECONDS), view.replica_matcher)})"
-        for q in (ACCEPTED, STEPS)
-    )
-    info = f"max{by(*OF_REPLICA, 'version', 'algorithm')} ({view.of(series.ENGINE_INFO)})"
+    one = view.replica
+    info = f"max{by(*one, 'version', 'algorithm')} ({view.of(series.ENGINE_INFO)})"
     queries = [
         # first what every replica has that answers at all
-        house.Query(expr=worst_state(view, *OF_REPLICA)),
-        house.Query(expr=speculation(view, *OF_REPLICA)),
-        house.Query(expr=f"1 + {over(accepted, steps)}"),
-        house.Query(expr=f"sum{by(*OF_REPLICA)} ({view.of(series.ENGINE_RUNNING)})"),
-        house.Query(expr=f"sum{by(*OF_REPLICA)} ({view.of(series.ENGINE_QUEUED)})"),
-        house.Query(expr=occupancy(view, *OF_REPLICA)),
-        house.Query(expr=f"max{by(*OF_REPLICA)} ({view.of(series.COLD_START)})"),
-        house.Query(expr=f"count{by(*OF_REPLICA)} ({view.of(series.SOURCE_UP)} == 0)"),
+        house.Query(expr=worst_state(view, *one)),
+        house.Query(expr=speculation(view, *one)),
+        house.Query(expr=recorded_length(view, *one)),
+        house.Query(expr=f"sum{by(*one)} ({view.of(series.ENGINE_RUNNING)})"),
+        house.Query(expr=f"sum{by(*one)} ({view.of(series.ENGINE_QUEUED)})"),
+        house.Query(expr=occupancy(view, *one)),
+        house.Query(expr=f"max{by(*one)} ({view.of(series.COLD_START)})"),
+        house.Query(expr=f"count{by(*one)} ({view.of(series.SOURCE_UP)} == 0)"),
         house.Query(expr=info),
     ]
     head = house.Head(
@@ -64,6 +57,7 @@ def replicas(view: View) -> house.Placed:
         queries,
         {
             SERVICE_LABEL: "Service",
+            **{label: label.capitalize() for label in view.places},
             "pod": "Pod",
             "instance": "Replica",
             "Value #A": "Worst line",

@@ -11,14 +11,14 @@ from specbudget.catalog.sets import StageArtifact
 from specbudget.generate.dashboards import colours, house, panels
 from specbudget.generate.dashboards.layout import Section
 from specbudget.generate.dashboards.links import runbook, to
-from specbudget.generate.dashboards.queries import limit, line_states, vanished, worst_state
+from specbudget.generate.dashboards.queries import by, limit, line_states, starts, state_now, used
 from specbudget.generate.dashboards.sdk import models
 from specbudget.generate.dashboards.view import REPLICA_LEGEND, View
 
 COLD_START = STAGING.budget("cold_start")
 NO_START = "no start seen"
 LANE, OFFSET = "Stage", "begins"
-BUDGET_LANE = "budget"
+WHOLE_LANE, BUDGET_LANE = "cold start", "budget"
 
 
 def sections(view: View) -> list[Section]:
@@ -41,10 +41,9 @@ def line_now(view: View) -> house.Placed:
         width=house.SIXTH,
         height=house.LOW,
     )
-    expr = f"{worst_state(view, line=STAGING)} or {vanished(view, line=STAGING)}"
     return panels.number(
         head,
-        [house.Query(expr=expr)],
+        [house.Query(expr=state_now(view, STAGING))],
         thresholds=house.plain(colours.UNKNOWN),
         mappings=line_states(),
         background=True,
@@ -78,7 +77,6 @@ def cold_start(view: View) -> house.Placed:
 
 def budget(view: View) -> house.Placed:
     """How much of the budget it took."""
-    used = view.of(series.BUDGET_USED_RATIO, equals("line", STAGING.id), equals("budget", COLD_START.id))
     head = house.Head(
         title="Of the start-up budget",
         reads="Seconds of the slowest latest start ÷ the budget's seconds, and the budget.",
@@ -92,7 +90,7 @@ def budget(view: View) -> house.Placed:
     return panels.number(
         head,
         [
-            house.Query(expr=f"max ({used})", legend="used"),
+            house.Query(expr=used(view, STAGING, COLD_START), legend="used"),
             house.Query(expr=limit(view, STAGING, COLD_START), legend="budget", unit="s", colour=colours.LIMIT),
         ],
         thresholds=house.used_ratio(),
@@ -132,10 +130,9 @@ def ended(view: View) -> house.Placed:
         width=house.THIRD,
         height=house.LOW,
     )
-    expr = f"round(sum by (outcome) (increase({view.of(series.STARTUPS)}[$__range])))"
     return panels.number(
         head,
-        [house.Query(expr=expr, legend="{{outcome}}")],
+        [house.Query(expr=starts(view, "$__range", "outcome"), legend="{{outcome}}")],
         thresholds=house.plain(colours.QUIET),
         named=True,
         decimals=0,
@@ -146,27 +143,34 @@ def ended(view: View) -> house.Placed:
 def _slowest(view: View) -> str:
     """The replica whose latest start took longest, or has taken longest so far."""
     offset, took = (view.of(s) for s in (series.STARTUP_STAGE_OFFSET, series.STARTUP_STAGE_DURATION))
-    return f"topk(1, max by (pod, instance) ({offset} + {took}))"
+    return f"topk(1, max{by(*view.replica)} ({offset} + {took}))"
 
 
 def _of_slowest(view: View, one: series.SeriesDef, *matchers: str) -> str:
     """A figure of the stages of that replica, with the name of the lane."""
-    chosen = f"{view.of(one, *matchers)} and on (pod, instance) {_slowest(view)}"
+    took = view.of(series.STARTUP_STAGE_DURATION)
+    lasting = f"and on ({', '.join((*view.replica, 'artifact', 'stage'))}) {took}"
+    chosen = f"{view.of(one, *matchers)} {lasting} and on ({', '.join(view.replica)}) {_slowest(view)}"
     return f'max by (lane) (label_join({chosen}, "lane", ": ", "artifact", "stage"))'
 
 
 def timeline(view: View) -> house.Placed:
     """Each stage as a bar from its beginning to its end."""
-    budget_bar = f'label_replace({limit(view, STAGING, COLD_START)}, "lane", "{BUDGET_LANE}", "", "")'
+    whole = f"max (max{by(*view.replica)} ({view.of(series.COLD_START)}) and {_slowest(view)})"
+    bars = [
+        f'label_replace({expr}, "lane", "{lane}", "", "")'
+        for lane, expr in ((WHOLE_LANE, whole), (BUDGET_LANE, limit(view, STAGING, COLD_START)))
+    ]
+    begins = [_of_slowest(view, series.STARTUP_STAGE_OFFSET), *(f"0 * {bar}" for bar in bars)]
     queries = [
-        house.Query(expr=_of_slowest(view, series.STARTUP_STAGE_OFFSET)),
+        house.Query(expr=" or ".join(begins)),
         *(
             house.Query(expr=_of_slowest(view, series.STARTUP_STAGE_DURATION, equals("artifact", artifact)))
             for artifact in StageArtifact
         ),
-        house.Query(expr=budget_bar),
+        *(house.Query(expr=bar) for bar in bars),
     ]
-    names = (OFFSET, *StageArtifact, BUDGET_LANE)
+    names = (OFFSET, *StageArtifact, WHOLE_LANE, BUDGET_LANE)
     columns = {f"Value #{ref}": str(name) for ref, name in zip("ABCDEFG", names, strict=False)}
     shown = {"lane": LANE, **columns}
     transformations = (
@@ -181,16 +185,16 @@ def timeline(view: View) -> house.Placed:
             },
         ),
         models.DataTransformerConfig(
-            id_val="sortBy", options={"fields": {}, "sort": [{"field": OFFSET, "desc": True}]}
+            id_val="sortBy", options={"fields": {}, "sort": [{"field": OFFSET, "desc": False}]}
         ),
     )
     head = house.Head(
         title="The latest start, stage by stage",
         reads=(
             "Of the replica whose latest start took longest: one bar per stage, from when it began to when it ended, "
-            "in seconds from the start of the process. Blue the target's, orange the drafter's, grey both. The bar "
-            "named budget is the start-up budget: whatever ends to its right is too late. It does not depend on the "
-            "time range."
+            "in seconds from the start of the process. Blue the target's, orange the drafter's, grey both. Above "
+            "them the whole cold start and its budget: whatever ends right of the budget is too late. It does not "
+            "depend on the time range."
         ),
         good="every bar ends before the budget's does, and no gap lies between bars.",
         unit="s",
@@ -199,7 +203,7 @@ def timeline(view: View) -> house.Placed:
         width=house.FULL,
         height=12,
     )
-    colour = {**colours.OF_STAGE_ARTIFACT, BUDGET_LANE: colours.LIMIT}
+    colour = {**colours.OF_STAGE_ARTIFACT, WHOLE_LANE: colours.THIRD, BUDGET_LANE: colours.LIMIT}
     hidden = house.override("byName", OFFSET, panels.invisible())
     return panels.bars(
         head,
@@ -232,7 +236,7 @@ def staged(view: View) -> house.Placed:
 def stages(view: View) -> house.Placed:
     """The stages as numbers."""
     offset, took = (
-        f"max by (pod, instance, artifact, stage) ({view.of(s)})"
+        f"max{by(*view.replica, 'artifact', 'stage')} ({view.of(s)})"
         for s in (series.STARTUP_STAGE_OFFSET, series.STARTUP_STAGE_DURATION)
     )
     head = house.Head(
@@ -276,7 +280,7 @@ def history(view: View) -> house.Placed:
         height=house.HIGH,
     )
     # the largest between two points, so that a start is not lost between them when the range is long
-    largest = f"max by (pod, instance) (max_over_time({view.of(series.COLD_START)}[$__interval]))"
+    largest = f"max{by(*view.replica)} (max_over_time({view.of(series.COLD_START)}[$__interval]))"
     return panels.lines(
         head,
         [
@@ -300,10 +304,9 @@ def outcomes(view: View) -> house.Placed:
         width=house.THIRD,
         height=house.HIGH,
     )
-    expr = f"round(sum by (outcome) (increase({view.of(series.STARTUPS)}[$__rate_interval])))"
     return panels.lines(
         head,
-        [house.Query(expr=expr, legend="{{outcome}}")],
+        [house.Query(expr=starts(view, "$__interval", "outcome"), legend="{{outcome}}")],
         bars=True,
         stacked=True,
         decimals=0,
@@ -339,5 +342,5 @@ def ages(view: View) -> house.Placed:
         empty="unknown: no start is known",
         links=(to(Dashboard.MEMORY, "What each start left for the pools"),),
     )
-    expr = f"time() - max by (pod, instance, basis) ({view.of(series.ENGINE_START_TIME)})"
+    expr = f"time() - max{by(*view.replica, 'basis')} ({view.of(series.ENGINE_START_TIME)})"
     return panels.lines(head, [house.Query(expr=expr, legend=f"{REPLICA_LEGEND} {{{{basis}}}}")])

@@ -41,6 +41,11 @@ class View:
     profile: bool = False
 
     @property
+    def replica(self) -> tuple[str, ...]:
+        """The labels of one replica: an address alone can be another's in another cluster."""
+        return self.settings.replica
+
+    @property
     def places(self) -> tuple[str, ...]:
         """The labels that stand above a service, such as cluster and namespace: one variable each."""
         return tuple(label for label in self.settings.labels if label != SERVICE_LABEL)
