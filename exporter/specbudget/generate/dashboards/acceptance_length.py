@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specbudget.catalog import series
 from specbudget.catalog.alerts.length import BELOW_BREAK_EVEN, COLLAPSED, DECAYING, OUTLIER
-from specbudget.catalog.alerts.speculation import SURPLUS
+from specbudget.catalog.alerts.speculation import RETARGETED, SURPLUS
 from specbudget.catalog.lines import ACCEPTANCE
 from specbudget.catalog.promql import number
 from specbudget.domain.suspects import CLEARLY_LOWER, CONTRIBUTES_NOTHING
@@ -171,7 +171,7 @@ def by_profile(view: View) -> house.Placed:
         good="each profile above its own dashed target.",
         unit="short",
         empty=NO_STEPS,
-        links=runbook(view, DECAYING),
+        links=runbook(view, DECAYING, RETARGETED),
     )
     expected = f"avg ({view.of(series.ACCEPTANCE_EXPECTED)})"
     return panels.lines(

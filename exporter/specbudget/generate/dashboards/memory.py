@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from specbudget.catalog import series
 from specbudget.catalog.alerts import Dashboard
-from specbudget.catalog.alerts.memory import ARTIFACTS_OVER, CHANGED
+from specbudget.catalog.alerts.memory import ARTIFACTS_OVER, CHANGED, INCOMPLETE
 from specbudget.catalog.lines import ARTIFACTS
 from specbudget.catalog.sets import Artifact
 from specbudget.generate.dashboards import colours, house, load, panels
 from specbudget.generate.dashboards import memory_device as device
+from specbudget.generate.dashboards import memory_now as now
 from specbudget.generate.dashboards import memory_pools as pools
 from specbudget.generate.dashboards.events import firing
 from specbudget.generate.dashboards.layout import Section
@@ -20,7 +21,7 @@ from specbudget.generate.dashboards.view import REPLICA_LEGEND, View
 def sections(view: View) -> list[Section]:
     """From the one sentence on the drafter's cost to what a team reads after an incident."""
     return [
-        Section(panels=(*pools.at_a_glance(view), device.by_rank(view), device.over_time(view))),
+        Section(panels=(*now.at_a_glance(view), device.by_rank(view), device.over_time(view))),
         Section(
             title="KV pools: full, and of what",
             panels=(pools.occupied(view), pools.in_bytes(view), pools.retractions(view), load.requests(view)),
@@ -133,7 +134,7 @@ def checkpoints(view: View) -> house.Placed:
         good="one row for the target and one for the drafter.",
         unit="none",
         empty="unknown: a checkpoint cannot be read",
-        links=runbook(view, CHANGED),
+        links=runbook(view, CHANGED, INCOMPLETE),
         width=house.THIRD,
     )
     return panels.rows(

@@ -31,7 +31,9 @@ def by_rank(view: View) -> house.Placed:
         height=house.HIGH,
     )
     memory = view.of(series.DEVICE_MEMORY_BYTES)
-    expr = f'max by (device, use) (label_join({memory}, "device", " ", "pod", "instance", "rank"))'
+    # the blank that a missing pod leaves is taken away
+    joined = f'label_join({memory}, "device", " ", "pod", "instance", "rank")'
+    expr = f'max by (device, use) (label_replace({joined}, "device", "$1", "device", " *(.*)"))'
     as_bars = models.DataTransformerConfig(
         id_val="groupingToMatrix", options={"columnField": "use", "rowField": "device", "valueField": "Value"}
     )

@@ -94,6 +94,9 @@ class View:
             made.append(_chosen(RANK, "rank", "Rank", series.ENGINE_RUNNING, above))
         if self.profile:
             made.append(_chosen(PROFILE, "profile", "Profile", series.VERIFY_STEPS, above))
+        for variable in made:
+            # settings of another kind of variable, which the SDK writes on all
+            variable.auto = variable.auto_min = variable.auto_count = None
         return made
 
     def _service(self, above: list[str]) -> models.VariableModel:
