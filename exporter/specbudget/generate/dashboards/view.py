@@ -124,7 +124,6 @@ def _query(name: str, label: str, title: str, one: SeriesDef, above: list[str]) 
         .label(title)
         .datasource(datasource())
         .query({"query": text, "refId": f"variable-{name}"})
-        .definition(text)
         # with the time range, so that replicas of a past incident can be chosen
         .refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED)
         .sort(models.VariableSort.NATURAL_ASC)
