@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 CACHE = ROOT / ".cache" / "grafana-schema"
 HEAD = """
-import type { AnnotationQuery, Dashboard } from '@grafana/schema';
+import type { AnnotationQuery, Dashboard, DataQuery } from '@grafana/schema';
 
 // JSON holds the values of enumerations, not their names
 type Plain<T> = T extends string ? `${T}`
@@ -25,11 +25,13 @@ type Plain<T> = T extends string ? `${T}`
   : T extends object ? { [K in keyof T]: Plain<T[K]> }
   : T;
 
-// what Grafana's Prometheus data source reads of an annotation besides, in all versions since 8
-interface OfPrometheus {
-  expr: string; titleFormat?: string; textFormat?: string; tagKeys?: string; useValueForTime?: boolean;
+// what Grafana's Prometheus data source reads of an annotation besides
+interface PrometheusTarget extends DataQuery { expr: string }
+interface PrometheusMark extends Omit<AnnotationQuery, 'target'> {
+  expr: string; target: PrometheusTarget;
+  titleFormat?: string; textFormat?: string; tagKeys?: string; useValueForTime?: boolean;
 }
-type Checked = Plain<Omit<Dashboard, 'annotations'> & { annotations?: { list?: (AnnotationQuery & OfPrometheus)[] } }>;
+type Checked = Plain<Omit<Dashboard, 'annotations'> & { annotations?: { list?: PrometheusMark[] } }>;
 """
 SETTINGS = {
     "compilerOptions": {

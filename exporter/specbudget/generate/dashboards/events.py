@@ -7,7 +7,7 @@ from specbudget.catalog.alerts import Severity
 from specbudget.catalog.promql import equals, matching, one_of
 from specbudget.generate.dashboards import colours
 from specbudget.generate.dashboards.queries import by
-from specbudget.generate.dashboards.sdk import builders, models
+from specbudget.generate.dashboards.sdk import builders, models, prometheus
 from specbudget.generate.dashboards.view import REPLICA_LEGEND, View, datasource
 
 ALERTS_SERIES = "ALERTS"
@@ -65,7 +65,9 @@ def _marked(
     shown: bool = True,
 ) -> models.AnnotationQuery:
     made = builders.AnnotationQuery().name(name).datasource(datasource()).enable(shown).icon_color(colour)
-    made = made.expr(expr).title_format(title).text_format(text).tag_keys(tags)
+    # where the query stands depends on Grafana's version: in the mark itself, later in its target
+    target = prometheus.Dataquery().ref_id("Anno").expr(expr)
+    made = made.expr(expr).target(target).title_format(title).text_format(text).tag_keys(tags)
     found = made.use_value_for_time(at_value).build()
     found.placement = None  # type: ignore[assignment]
     return found

@@ -35,7 +35,8 @@ def by_rank(view: View) -> house.Placed:
     joined = f'label_join({memory}, "device", " ", "pod", "instance", "rank")'
     expr = f'max by (device, use) (label_replace({joined}, "device", "$1", "device", " *(.*)"))'
     as_bars = models.DataTransformerConfig(
-        id_val="groupingToMatrix", options={"columnField": "use", "rowField": "device", "valueField": "Value"}
+        id_val="groupingToMatrix",
+        options={"columnField": "use", "rowField": "device", "valueField": "Value", "emptyValue": "null"},
     )
     order = {part.value: place for place, part in enumerate(MemoryPart, start=1)}
     # groupingToMatrix names the first column after both fields

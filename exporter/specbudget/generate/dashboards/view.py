@@ -21,6 +21,9 @@ SERVICE = "service"
 REPLICA = "replica"
 RANK = "rank"
 PROFILE = "profile"
+LABEL_VALUES = 1
+"""The kind of query that Grafana's editor of variables shows as "Label values"."""
+
 EVERYTHING = ".*"
 """What "All" stands for: it also matches where a label is not there, as in a fleet without clusters."""
 
@@ -123,7 +126,7 @@ def _query(name: str, label: str, title: str, one: SeriesDef, above: list[str]) 
         builders.QueryVariable(name)
         .label(title)
         .datasource(datasource())
-        .query({"query": text, "refId": f"variable-{name}"})
+        .query({"qryType": LABEL_VALUES, "query": text, "refId": f"variable-{name}"})
         # with the time range, so that replicas of a past incident can be chosen
         .refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED)
         .sort(models.VariableSort.NATURAL_ASC)
