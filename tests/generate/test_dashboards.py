@@ -59,7 +59,7 @@ def test_every_budget_has_dashboards(acceptance: str, tmp_path: Path) -> None:
         assert faults(text, uid=dashboard.uid) == []
         assert "Runbook" not in text
     text = (tmp_path / "dashboards" / "acceptance.json").read_text()
-    assert ("Error budget left" in text) == ("target_length" in acceptance)
+    assert ("Error budget of" in text) == ("target_length" in acceptance)
 
 
 def test_a_dashboard_with_a_fault_is_not_written(

@@ -15,8 +15,6 @@ from specbudget.generate.dashboards.queries import SEVERITY
 
 pytestmark = pytest.mark.slow
 
-HEALTHY = ("steady", "cold-start-slow", "drafter-swapped")
-FIRES = ("acceptance-drop", "cold-start-slow", "drafter-swapped", "kv-pressure")
 MAY_BE_EMPTY: dict[tuple[str, str, str], tuple[tuple[str, ...], str]] = {
     ("acceptance", "Time per output token", "B"): (SCENARIOS, "the engine itself was not scraped"),
     ("acceptance", "Time per output token", "C"): (SCENARIOS, "the engine itself was not scraped"),
@@ -30,7 +28,6 @@ MAY_BE_EMPTY: dict[tuple[str, str, str], tuple[tuple[str, ...], str]] = {
         "every rule that could be judged passes",
     ),
     ("overview", "Errors of readings in this time range", "A"): (SCENARIOS, "nothing failed to be read"),
-    ("overview", "Replicas differ in a model", "mark"): (SCENARIOS, "there is one replica"),
     **{
         (each, name, "mark"): (SCENARIOS, "nothing of the kind happened")
         for each in ("overview", "acceptance", "memory", "startup")
@@ -38,6 +35,14 @@ MAY_BE_EMPTY: dict[tuple[str, str, str], tuple[tuple[str, ...], str]] = {
     },
 }
 """The queries that may give nothing: in which scenarios, and why. All others must give something in each."""
+
+
+def test_what_may_be_empty_is_asked_at_all() -> None:
+    """The table names queries and scenarios that there are."""
+    known = {(query.dashboard, query.panel, query.ref) for query in [*queries(), *marks()]}
+    assert set(MAY_BE_EMPTY) <= known
+    assert {scenario for scenarios, _ in MAY_BE_EMPTY.values() for scenario in scenarios} <= set(SCENARIOS)
+
 
 TROUBLE: dict[str, tuple[LineDef | None, LineState]] = {
     "steady": (None, LineState.OK),

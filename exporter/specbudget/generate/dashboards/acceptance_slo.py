@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specbudget.catalog import series
 from specbudget.catalog.alerts.burn import BURN_DAY, BURN_THREE_DAYS, FAST_BURN, SLOW_BURN
-from specbudget.catalog.alerts.length import BELOW_BREAK_EVEN, COLLAPSED
+from specbudget.catalog.alerts.length import BAD_FROM_BOOT, BELOW_BREAK_EVEN, COLLAPSED
 from specbudget.catalog.labels import SERVICE_LABEL
 from specbudget.catalog.lines import ACCEPTANCE
 from specbudget.catalog.promql import duration, number
@@ -37,8 +37,8 @@ WINDOW = duration(COLLAPSE_SECONDS)
 
 def at_a_glance(view: View) -> tuple[house.Placed, ...]:
     """Numbers to read from across the room."""
-    judged = (left(view), seen(view), guard(view)) if view.settings.pages else ()
-    return (line_now(view), length_now(view), speculation_now(view), *judged)
+    judged = (left(view), guard(view)) if view.settings.pages else ()
+    return (line_now(view), length_now(view), causes_now(view), speculation_now(view), *judged)
 
 
 def line_now(view: View) -> house.Placed:
@@ -81,6 +81,24 @@ def length_now(view: View) -> house.Placed:
     )
 
 
+def causes_now(view: View) -> house.Placed:
+    """What the evidence speaks for, by name."""
+    head = house.Head(
+        title="Likely cause",
+        reads="What any replica has evidence for now. It is no verdict; since when, the lanes below tell.",
+        good="none told.",
+        unit="none",
+        links=runbook(view, BAD_FROM_BOOT),
+        width=house.SIXTH,
+        height=house.LOW,
+    )
+    suspects = view.of(series.ACCEPTANCE_SUSPECT)
+    none = f'label_replace(max ({suspects}) == 0, "cause", "none told", "", "")'
+    query = house.Query(expr=f"max by (cause) ({suspects}) == 1 or {none}", legend="{{cause}}")
+    marks = house.steps((None, colours.QUIET), (1.0, colours.BREACH))
+    return panels.number(head, [query], thresholds=marks, names_only=True)
+
+
 def speculation_now(view: View) -> house.Placed:
     """What speculation does now, where it is worst."""
     head = house.Head(
@@ -102,15 +120,17 @@ def speculation_now(view: View) -> house.Placed:
 
 
 def left(view: View) -> house.Placed:
-    """What is left of the error budget."""
+    """What is left of the error budget, and how much of its window that is about."""
     s = view.settings
+    window = duration(s.slo_seconds)
     head = house.Head(
-        title=f"Error budget left, {duration(s.slo_seconds)}",
+        title=f"Error budget of {window}",
         reads=(
-            f"Of {number(round(100 * (1 - s.objective), 4))} % events that may be bad over {duration(s.slo_seconds)}, "
-            "the share that is not spent; below 0 the SLO is missed. All replicas: choosing one changes nothing."
+            f"Left: of {number(round(100 * (1 - s.objective), 4))} % events that may be bad over {window}, the share "
+            "that is not spent; below 0 the SLO is missed. Window seen: the share of that time of which there are "
+            "events; with little seen, what is left says little. All replicas: choosing one changes nothing."
         ),
-        good="no less than the share of the window that is still to come.",
+        good="no less is left than of the window is still to come.",
         unit="percentunit",
         empty=NO_EVENTS,
         links=runbook(view, FAST_BURN, BURN_THREE_DAYS),
@@ -118,24 +138,16 @@ def left(view: View) -> house.Placed:
         height=house.LOW,
     )
     marks = house.steps((None, colours.BREACH), (0.0, colours.AT_RISK), (round(1 - AT_RISK, 4), colours.OK))
-    return panels.number(head, [house.Query(expr=budget_left(view))], thresholds=marks, decimals=1)
-
-
-def seen(view: View) -> house.Placed:
-    """How much of the window the error budget is about."""
-    head = house.Head(
-        title="Of the window seen",
-        reads=(
-            f"Share of the {duration(view.settings.slo_seconds)} of the SLO of which there are events. With little "
-            "seen, the error budget beside it says little."
-        ),
-        good="100 %; less for a young service or young rules.",
-        unit="percentunit",
-        empty=NO_EVENTS,
-        width=house.SIXTH,
-        height=house.LOW,
+    return panels.number(
+        head,
+        [
+            house.Query(expr=budget_left(view), legend="left"),
+            house.Query(expr=window_seen(view), legend="window seen", colour=colours.QUIET),
+        ],
+        thresholds=marks,
+        named=True,
+        decimals=1,
     )
-    return panels.number(head, [house.Query(expr=window_seen(view))], thresholds=house.plain(colours.QUIET), decimals=1)
 
 
 def guard(view: View) -> house.Placed:

@@ -26,11 +26,11 @@ def sections(view: View) -> list[Section]:
             title="KV pools: full, and of what",
             panels=(pools.occupied(view), pools.in_bytes(view), pools.retractions(view), load.requests(view)),
         ),
+        Section(title="What happened", panels=(alerts(view), starts(view))),
         Section(
             title="What the drafter needs, gets and costs",
             panels=(pools.four_numbers(view), pools.cost_then(view), pools.capacity(view), pools.per_token(view)),
         ),
-        Section(title="What happened", panels=(alerts(view), starts(view))),
         Section(title="Weights and checkpoints", panels=(weights(view), on_disk(view), checkpoints(view))),
     ]
 

@@ -84,14 +84,19 @@ def number(
     background: bool = False,
     trend: bool = False,
     named: bool = False,
+    names_only: bool = False,
     decimals: float | None = None,
     overrides: Overrides = (),
 ) -> Placed:
-    """One number, or a few side by side, of now. `background` colours the whole tile; `trend` draws the range."""
+    """One number, or a few side by side, of now. `background` colours the whole tile; `trend` draws the range.
+
+    `named` writes the legend beside each number, `names_only` in place of it.
+    """
     colour = common.BigValueColorMode.BACKGROUND_SOLID if background else common.BigValueColorMode.VALUE
     made = stat.Panel().color_mode(colour).thresholds(thresholds)
     made = made.graph_mode(common.BigValueGraphMode.AREA if trend else common.BigValueGraphMode.NONE)
-    made = made.text_mode(common.BigValueTextMode.VALUE_AND_NAME if named else common.BigValueTextMode.VALUE)
+    text = common.BigValueTextMode.VALUE_AND_NAME if named else common.BigValueTextMode.VALUE
+    made = made.text_mode(common.BigValueTextMode.NAME if names_only else text)
     made = made.reduce_options(common_builders.ReduceDataOptions().calcs(["lastNotNull"]))
     made = made.orientation(common.VizOrientation.VERTICAL if named else common.VizOrientation.AUTO)
     if mappings is not None:
