@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import promql_parser
 import pytest
@@ -29,6 +30,9 @@ RECORDED = {record.name for group in record_groups(SETTINGS) for record in group
 OTHERS = {ALERTS_SERIES, "up", f"{ENGINE_PREFIX}{ENGINE_TOKEN_LATENCY}_bucket"}
 AROUND = {*SETTINGS.labels, *REPLICA_LABELS, "job"}
 """Labels that stand around the declared ones."""
+
+CAPTURED = Path(__file__).parents[1] / "fixtures" / "sglang"
+"""What SGLang's own code printed."""
 
 EVERY = [*queries(), *marks()]
 
@@ -84,6 +88,17 @@ def test_variables_ask_for_labels_that_there_are(dashboard: Dashboard) -> None:
         assert found is not None
         (selector,) = selectors(found[1])
         assert found[2] in {*OURS[metric(selector)].labels, *AROUND}
+
+
+@pytest.mark.parametrize(
+    "captured", sorted(CAPTURED.glob("*/metrics_*_dspark_*.busy.prom")), ids=lambda path: path.stem
+)
+def test_the_engines_own_metric_is_one_that_it_prints(captured: Path) -> None:
+    """Time per token as SGLang names it, with a colon between prefix and name or an underscore."""
+    names = set(re.findall(r"^(\S+?)\{", captured.read_text(), re.M))
+    wanted = re.compile(f"{ENGINE_PREFIX}{ENGINE_TOKEN_LATENCY}_bucket")
+    assert {name for name in names if wanted.fullmatch(name)}
+    assert wanted.fullmatch(f"sglang_{ENGINE_TOKEN_LATENCY}_bucket")
 
 
 @pytest.mark.slow

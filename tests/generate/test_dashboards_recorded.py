@@ -18,16 +18,18 @@ pytestmark = pytest.mark.slow
 MAY_BE_EMPTY: dict[tuple[str, str, str], tuple[tuple[str, ...], str]] = {
     ("acceptance", "Time per output token", "B"): (SCENARIOS, "the engine itself was not scraped"),
     ("acceptance", "Time per output token", "C"): (SCENARIOS, "the engine itself was not scraped"),
-    ("memory", "Alerts that fired", "A"): (("steady",), "no alert fired"),
-    ("overview", "Firing alerts", "A"): (("steady",), "no alert fires"),
+    ("memory", "Alerts that fired", "A"): (("steady", "idle"), "no alert fired"),
+    ("overview", "Firing alerts", "A"): (("steady", "idle"), "no alert fires"),
     ("overview", "Unknown or down", "A"): (SCENARIOS, "everything could be read"),
     ("overview", "Ledger of the five lines", "B"): (SCENARIOS, "the recording is shorter than the hour of the change"),
     ("overview", "Replicas", "H"): (SCENARIOS, "every source was up"),
     ("overview", "Rules that do not pass", "A"): (
-        ("steady", "acceptance-drop", "cold-start-slow", "kv-pressure"),
+        ("steady", "acceptance-drop", "cold-start-slow", "idle", "kv-pressure"),
         "every rule that could be judged passes",
     ),
     ("overview", "Errors of readings in this time range", "A"): (SCENARIOS, "nothing failed to be read"),
+    ("acceptance", "Drafts accepted, by position", "A"): (("idle",), "no verify step in the range"),
+    ("overview", "Replicas", "C"): (("idle",), "no verify step within five minutes"),
     **{
         (each, name, "mark"): (SCENARIOS, "nothing of the kind happened")
         for each in ("overview", "acceptance", "memory", "startup")
@@ -47,6 +49,7 @@ def test_what_may_be_empty_is_asked_at_all() -> None:
 TROUBLE: dict[str, tuple[LineDef | None, LineState]] = {
     "steady": (None, LineState.OK),
     "acceptance-drop": (ACCEPTANCE, LineState.BREACH),
+    "idle": (None, LineState.OK),
     "kv-pressure": (KV, LineState.AT_RISK),
     "cold-start-slow": (STAGING, LineState.BREACH),
     "drafter-swapped": (CODESIGN, LineState.AT_RISK),

@@ -16,6 +16,7 @@ from specbudget.generate.dashboards.queries import (
     batch_length,
     length,
     over,
+    quantile,
     rate,
     spent,
 )
@@ -122,7 +123,7 @@ def quantiles(view: View) -> house.Placed:
     shares = ((objective, colours.TARGET), (0.5, colours.SECOND), (0.1, colours.QUIET))
     queries = [
         house.Query(
-            expr=f"histogram_quantile({number(1 - share)}, {buckets})",
+            expr=quantile(1 - share, buckets),
             legend=f"{number(100 * share)} % of requests reach",
             colour=colour,
         )

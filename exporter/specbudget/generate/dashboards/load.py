@@ -8,7 +8,7 @@ from specbudget.catalog.alerts.memory import PRESSURE
 from specbudget.catalog.promql import matching
 from specbudget.generate.dashboards import colours, house, panels
 from specbudget.generate.dashboards.links import runbook, to
-from specbudget.generate.dashboards.queries import RATE, SMOOTH, over, rate
+from specbudget.generate.dashboards.queries import RATE, SMOOTH, over, quantile, rate
 from specbudget.generate.dashboards.view import View
 
 ENGINE_TOKEN_LATENCY = "inter_token_latency_seconds"
@@ -51,8 +51,8 @@ def per_token(view: View) -> house.Placed:
     """What users wait for."""
     running = f"sum (avg_over_time({view.of(series.ENGINE_RUNNING, whole=True)}[{RATE}]))"
     made = rate(view, series.GENERATED_TOKENS, whole=True)
-    buckets = matching("", (f'__name__=~"{ENGINE_PREFIX}{ENGINE_TOKEN_LATENCY}_bucket"', *view.place_matchers))
-    quantile = f"sum by (le) (rate({buckets}[{RATE}]))"
+    engine = matching("", (f'__name__=~"{ENGINE_PREFIX}{ENGINE_TOKEN_LATENCY}_bucket"', *view.place_matchers))
+    buckets = f"sum by (le) (rate({engine}[{RATE}]))"
     head = house.Head(
         title="Time per output token",
         reads=(
@@ -69,8 +69,8 @@ def per_token(view: View) -> house.Placed:
         head,
         [
             house.Query(expr=over(running, made), legend="running ÷ tokens per second", colour=colours.TARGET),
-            house.Query(expr=f"histogram_quantile(0.5, {quantile})", legend="engine, half", colour=colours.SECOND),
-            house.Query(expr=f"histogram_quantile(0.95, {quantile})", legend="engine, 95 %", colour=colours.QUIET),
+            house.Query(expr=quantile(0.5, buckets), legend="engine, half", colour=colours.SECOND),
+            house.Query(expr=quantile(0.95, buckets), legend="engine, 95 %", colour=colours.QUIET),
         ],
         interval=SMOOTH,
     )

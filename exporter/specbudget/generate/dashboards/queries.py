@@ -5,7 +5,7 @@ from __future__ import annotations
 from specbudget.catalog import series
 from specbudget.catalog.labels import SERVICE_LABEL
 from specbudget.catalog.lines import BudgetDef, LineDef, Unit
-from specbudget.catalog.promql import duration, equals
+from specbudget.catalog.promql import duration, equals, number
 from specbudget.catalog.recording import ACCEPTED, BAD_EVENTS, EVENTS, STEPS, Level
 from specbudget.catalog.rule_settings import COLLAPSE_SECONDS
 from specbudget.catalog.series import SeriesDef
@@ -35,6 +35,11 @@ def by(*labels: str) -> str:
 def over(dividend: str, divisor: str) -> str:
     """A quotient that is absent where there is nothing to divide by."""
     return f"{dividend} / ({divisor} > 0)"
+
+
+def quantile(share: float, buckets: str) -> str:
+    """A quantile of buckets by `le`; absent, and not NaN, where nothing was observed."""
+    return f"histogram_quantile({number(share)}, {buckets}) > 0"
 
 
 def rate(view: View, one: SeriesDef, *labels: str, whole: bool = False, window: str = RATE) -> str:
