@@ -33,11 +33,13 @@ run: setup ## Start the demo: a stand-in engine and the sidecar on 127.0.0.1:987
 	@$(BIN)/specbudget demo --listen 127.0.0.1:9877
 
 .PHONY: tools
-tools: ## Fetch Prometheus, Alertmanager and VictoriaMetrics of three ages into .cache (installs nothing)
+tools: ## Fetch what tests need into .cache: Prometheus and its family in three ages, axe-core; root gets Chromium
 	@scripts/fetch-prometheus-tools.sh promtool prometheus prometheus-alertmanager victoria-metrics
 	@scripts/fetch-prometheus-tools.sh --suite bookworm prometheus prometheus-alertmanager victoria-metrics
 	@scripts/fetch-prometheus-tools.sh --suite sid promtool prometheus prometheus-alertmanager victoria-metrics || \
 	  echo "sid moves and could not be fetched: what needs the newest release is skipped" >&2
+	@scripts/need-chromium.sh
+	@scripts/fetch-axe-core.sh || [ -z "$${CI:-}" ]
 
 .PHONY: test
 test: setup tools check ## Run every check and every test

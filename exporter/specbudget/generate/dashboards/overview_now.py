@@ -6,7 +6,7 @@ from specbudget.catalog import series
 from specbudget.catalog.alerts import Dashboard, Severity
 from specbudget.catalog.alerts.burn import FAST_BURN
 from specbudget.catalog.alerts.length import COLLAPSED
-from specbudget.catalog.alerts.sidecar import CONFIG, DOWN, MISSING, SOURCE_FAILING, STATE
+from specbudget.catalog.alerts.sidecar import CONFIG, DOWN, ENGINE_DOWN, MISSING, SOURCE_FAILING, STATE
 from specbudget.catalog.labels import SERVICE_LABEL
 from specbudget.catalog.lines import LINES
 from specbudget.catalog.promql import equals
@@ -151,7 +151,7 @@ def not_known(view: View) -> house.Placed:
         good="empty.",
         unit="none",
         empty="all is known",
-        links=runbook(view, DOWN, SOURCE_FAILING, CONFIG, STATE, MISSING),
+        links=runbook(view, DOWN, ENGINE_DOWN, SOURCE_FAILING, CONFIG, STATE, MISSING),
         height=house.MIDDLE,
     )
     return panels.rows(
