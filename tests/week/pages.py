@@ -10,7 +10,16 @@ import numpy as np
 from specbudget.catalog import series, sets
 from specbudget.catalog.lines import ACCEPTANCE, ARTIFACTS, CODESIGN, KV, STAGING
 from specbudget.catalog.series import SERVICE_LABEL, SeriesDef
-from specbudget.catalog.sets import Artifact, NeedBasis, RecordOutcome, Source, SpeculationState, Stage, StartOutcome
+from specbudget.catalog.sets import (
+    Artifact,
+    ErrorReason,
+    NeedBasis,
+    RecordOutcome,
+    Source,
+    SpeculationState,
+    Stage,
+    StartOutcome,
+)
 from specbudget.domain.break_even import BreakEven
 from specbudget.domain.requests import EXCLUSIONS, Verdict
 from week.calendar import PROFILES, REPLICAS, SAMPLES, STEP, Floats, Week
@@ -228,6 +237,10 @@ def _sidecar(said: Said, week: Week, replica: int, requests: Requests, lives: Li
             if source in phase.down:
                 fails = fails | phase.covers(replica, TIMES)
         said.add(series.SOURCE_UP, (source,), ~fails)
+        # an engine that starts answers nobody; one endpoint that fails answers with an error
+        for reason, when in ((ErrorReason.REFUSED, starting), (ErrorReason.HTTP_STATUS, fails & ~starting)):
+            if source in sets.HTTP_SOURCES:
+                said.add(series.SOURCE_ERRORS, (source, reason), counting.counter(TIMES[when & fails]))
     lag = np.zeros(SAMPLES)
     for hang in week.hangs:
         if hang.replica == replica:
