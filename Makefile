@@ -75,6 +75,11 @@ bench: setup ## Measure reading speed, and the processor time of the request log
 	@command -v mtail >/dev/null || scripts/fetch-prometheus-tools.sh mtail
 	@$(BIN)/python bench/ingest.py
 
+.PHONY: preview
+preview: ## Draw the dashboards with Grafana's widgets on recorded data, for docs/dashboards.md; PREVIEW_ARGS=--open shows them
+	@scripts/fetch-prometheus-tools.sh promtool prometheus
+	@dashboards/preview/preview.sh $(PREVIEW_ARGS)
+
 .PHONY: clean
 clean: ## Remove .venv, caches and build output
 	@rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist

@@ -1,5 +1,5 @@
 // Pictures of dashboards by a headless Chromium, and what the page or the browser complained of.
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { chromium } from 'playwright-core';
 import sharp from 'sharp';
@@ -12,6 +12,13 @@ const FLAGS = [
   '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
   '--disable-component-update', '--disable-sync', '--force-color-profile=srgb', '--font-render-hinting=none',
 ];
+
+const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+/** The browser to use, or undefined when there is none. CHROMIUM names another. */
+export function chromiumPath() {
+  return process.env.CHROMIUM || BROWSERS.find((path) => existsSync(path));
+}
 
 export async function browser(executablePath) {
   return chromium.launch({ executablePath, args: FLAGS });

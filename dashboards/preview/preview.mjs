@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { browser, picture } from './pictures.mjs';
+import { browser, chromiumPath, picture } from './pictures.mjs';
 import { recordedScenarios, served } from './recordings.mjs';
 import { pageServer } from './server.mjs';
 
@@ -21,11 +21,10 @@ const USAGE = `make preview PREVIEW_ARGS="…"
 const TELLING = {
   overview: ['steady', 'acceptance-drop', 'kv-pressure'],
   acceptance: ['steady', 'acceptance-drop', 'mix-shift'],
-  memory: ['steady', 'kv-pressure', 'acceptance-drop'],
+  memory: ['steady', 'kv-pressure', 'drafter-swapped'],
   startup: ['steady', 'cold-start-slow', 'restart'],
 };
 const PICTURES = ['steady', 'acceptance-drop', 'kv-pressure'];
-const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
 class Wrong extends Error {}
 
@@ -72,7 +71,7 @@ function addressOf(page, { dashboard, scenario }, given) {
 }
 
 async function draw(page, pairs, given, folders) {
-  const executable = process.env.CHROMIUM || BROWSERS.find(existsSync);
+  const executable = chromiumPath();
   if (!executable) throw new Wrong('no Chromium: apt-get install chromium, or name one in CHROMIUM');
   const chrome = await browser(executable);
   let bad = 0;

@@ -28,16 +28,19 @@ if [ "$(cat "$app/.installed" 2>/dev/null)" != "$locked" ]; then
   printf '%s\n' "$locked" > "$app/.installed"
 fi
 
-# The page is built from a copy, so that it finds the packages beside it.
-for name in index.html vite.config.mjs src public; do
+# The page is built from a copy, so that it finds the packages beside it. A changed page has to notice faults before it
+# is believed: the tests draw dashboards with one fault each.
+for name in index.html vite.config.mjs src public tests; do
   rm -rf "${app:?}/$name"
   cp -R "$source/$name" "$app/$name"
 done
 cp "$source"/*.mjs "$app/"
-built=$(cd "$app" && find index.html vite.config.mjs src public -type f -print0 | sort -z | xargs -0 sha256sum | cat - .installed | sha256sum)
-if [ "$(cat "$app/dist/.built" 2>/dev/null)" != "$built" ]; then
-  (cd "$app" && node_modules/.bin/vite build)
-  printf '%s\n' "$built" > "$app/dist/.built"
+built=$(cd "$app" && find . -maxdepth 1 -name '*.mjs' -print0 | sort -z |
+  { cat; find index.html src public tests -type f -print0 | sort -z; } | xargs -0 sha256sum | cat - .installed | sha256sum)
+if [ "$(cat "$app/.built" 2>/dev/null)" != "$built" ]; then
+  rm -f "$app/.built"
+  (cd "$app" && node_modules/.bin/vite build && PROMETHEUS_TOOLS=$root/.cache/prometheus/trixie/usr/bin node --test --test-reporter=dot tests/*.test.mjs)
+  printf '%s\n' "$built" > "$app/.built"
 fi
 exec 9>&-
 

@@ -15,6 +15,9 @@ export function recordedScenarios(folder) {
   return files.map((name) => name.slice(0, -SUFFIX.length)).sort();
 }
 
+/** Seconds before the first sample that are shown, too: what led to it, such as the start of the engine, is marked there. */
+const BEFORE_SECONDS = 45;
+
 /** First and last moment of a recording, in seconds. */
 function boundsOf(text) {
   let [from, to] = [Infinity, -Infinity];
@@ -62,7 +65,7 @@ function freePort() {
   });
 }
 
-/** A Prometheus on a recording: `{address, from, to, end()}`. */
+/** A Prometheus on a recording: `{address, from, to, end()}`, the range to show in seconds. */
 export async function served(scenario, recordings, cache, tools) {
   const folder = join(cache, scenario);
   mkdirSync(cache, { recursive: true });
@@ -90,7 +93,7 @@ export async function served(scenario, recordings, cache, tools) {
   const address = `http://127.0.0.1:${port}`;
   for (const until = Date.now() + READY_SECONDS * 1000; ; ) {
     const ready = await fetch(`${address}/-/ready`).then(({ ok }) => ok, () => false);
-    if (ready) return { address, from, to, end };
+    if (ready) return { address, from: from - BEFORE_SECONDS, to, end };
     if (child.exitCode !== null || Date.now() > until) {
       await end();
       throw new Error(`Prometheus did not start on ${scenario}: ${said}`);

@@ -1,7 +1,8 @@
 // What an expression selects, and whether it may lawfully give nothing: by the grammar of Prometheus.
 import { parser } from '@prometheus-io/lezer-promql';
 
-const CONDITIONS = new Set(['And', 'Unless']);
+/** Operators and functions that keep only what meets a condition, or that answer when there is nothing. */
+const CONDITIONS = new Set(['And', 'Unless', 'Absent', 'AbsentOverTime']);
 const COMPARISONS = new Set(['Eql', 'Neq', 'Gtr', 'Gte', 'Lss', 'Lte']);
 /** The series that Prometheus keeps of alerts: there are none while nothing fires. */
 const ALERTS = 'ALERTS';

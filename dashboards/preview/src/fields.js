@@ -42,7 +42,8 @@ function registryOf(fieldConfig) {
       path: id.replace(/^custom\./, ''),
       isCustom: id.startsWith('custom.'),
       process: copied,
-      shouldApply: () => true,
+      // the label of an axis is the values': Grafana keeps it off the time axis, too
+      shouldApply: ({ type }) => id !== 'custom.axisLabel' || type !== 'time',
     }))
   );
 }

@@ -6,6 +6,7 @@ import { niceTicks } from '../ticks.js';
 
 const AXIS = 22;
 const LETTER = 6.6;
+const BINARY = /^(bytes|bits|[kmgtp]bytes|binBps|binbps|[KMGTP]i(Bs|bits))$/;
 
 export function BarChartPanel({ panel, data, width, height }) {
   const theme = useTheme2();
@@ -41,12 +42,12 @@ function Bars({ lanes, bars, options, theme, width, height }) {
   const stacked = options.stacking !== 'none';
   const horizontal = options.orientation === 'horizontal' || (options.orientation === 'auto' && width < height);
   const sums = names.map((_, i) => bars.reduce((sum, { field }) => (stacked ? sum + (field.values[i] ?? 0) : Math.max(sum, field.values[i] ?? 0)), 0));
-  const ticks = niceTicks(0, Math.max(...sums, 0) || 1, horizontal ? Math.max(2, width / 120) : Math.max(2, height / 50));
+  const ticks = niceTicks(0, Math.max(...sums, 0) || 1, horizontal ? Math.max(2, width / 120) : Math.max(2, height / 50), BINARY.test(bars[0]?.field.config.unit));
   const top = Math.max(ticks.at(-1), ...sums);
   const display = bars[0]?.field.display;
   const label = (value) => (display ? formattedValueToString(display(value)) : String(value));
   const widest = Math.max(...(horizontal ? names : ticks.map(label)).map((text) => text.length)) * LETTER + 10;
-  const plot = { left: widest, top: 4, width: width - widest - 12, height: height - AXIS - 4 };
+  const plot = { left: widest, top: 8, width: width - widest - 12, height: height - AXIS - 8 };
   const lane = (horizontal ? plot.height : plot.width) / names.length;
   const along = (value) => (value / top) * (horizontal ? plot.width : plot.height);
   const text = { fill: theme.colors.text.primary, fontSize: 12 };

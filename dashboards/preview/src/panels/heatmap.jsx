@@ -1,12 +1,24 @@
 // Heatmaps of buckets, drawn here with the colour scales that Grafana names.
 import React from 'react';
 import { FieldType, formattedValueToString, getValueFormat } from '@grafana/data';
-import { VizLayout } from '@grafana/ui';
+import { useTheme2, VizLayout } from '@grafana/ui';
 import * as scales from 'd3-scale-chromatic';
 import { problem } from '../problems.js';
 import { Rows } from './rows.jsx';
 
+/** Schemes that Grafana turns round: always, or on one kind of ground, so that more stands out from it. */
+const TURNED = {
+  always: ['BrBG', 'PiYG', 'PRGn', 'PuOr', 'RdBu', 'RdGy', 'RdYlBu', 'RdYlGn', 'Spectral', 'Rainbow', 'Sinebow'],
+  light: ['Turbo', 'Cividis', 'Viridis', 'Magma', 'Inferno', 'Plasma', 'Warm', 'Cool', 'Cubehelix'],
+};
+
+function isTurned({ scheme, reverse }, theme) {
+  if (reverse || TURNED.always.includes(scheme)) return true;
+  return TURNED.light.includes(scheme) ? theme.isLight : theme.isDark;
+}
+
 export function HeatmapPanel({ panel, data, range, timeZone, annotations, width, height }) {
+  const theme = useTheme2();
   const options = panel.options ?? {};
   const color = { mode: 'scheme', scheme: 'Oranges', steps: 64, exponent: 0.5, reverse: false, ...options.color };
   const frame = data.frames[0];
@@ -19,16 +31,16 @@ export function HeatmapPanel({ panel, data, range, timeZone, annotations, width,
   const all = buckets.flatMap(({ values }) => values.filter((value) => value > hidden));
   const low = color.min ?? Math.min(...all);
   const high = color.max ?? Math.max(...all);
+  const turned = isTurned(color, theme);
   const shade = (value) => {
     const part = Math.min(1, Math.max(0, (value - low) / (high - low || 1)));
     if (color.mode === 'opacity') return [color.fill ?? 'dark-orange', part ** (color.exponent ?? 0.5)];
     const step = Math.round(part * (color.steps - 1)) / (color.steps - 1);
-    // on a dark ground Grafana turns the schemes round, so that more is brighter
-    const at = color.reverse ? step : 1 - step;
-    return [(scales[`interpolate${color.scheme}`] ?? scales.interpolateOranges)(color.scheme === 'Turbo' ? step : at), 1];
+    const interpolate = scales[`interpolate${color.scheme}`] ?? scales.interpolateOranges;
+    return [interpolate(turned ? 1 - step : step), 1];
   };
   const step = time.config.interval || time.values[1] - time.values[0];
-  const paint = ({ ctx, x, y, theme }) => {
+  const paint = ({ ctx, x, y }) => {
     const gap = (options.cellGap ?? 1) * globalThis.devicePixelRatio;
     buckets.forEach(({ values }, row) => {
       values.forEach((value, i) => {

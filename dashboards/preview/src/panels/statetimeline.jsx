@@ -2,16 +2,36 @@
 import React from 'react';
 import { FieldType, formattedValueToString, getFieldDisplayName } from '@grafana/data';
 import { getTextColorForBackground, useTheme2, VizLayout, VizLegend } from '@grafana/ui';
+import { problem } from '../problems.js';
 import { Rows } from './rows.jsx';
 
+/**
+ * Where equal values are merged and colours come from thresholds, Grafana shows the threshold that a value lies in, and
+ * value mappings count for nothing (https://github.com/grafana/grafana/issues/71804).
+ */
+function byThreshold(field, theme) {
+  const { steps } = field.config.thresholds;
+  const bound = (value) => formattedValueToString(field.display(value)).trim();
+  return (value) => {
+    const at = steps.findLastIndex((step) => value >= step.value);
+    const below = at === 0 && steps.length > 1;
+    const { color } = steps[at];
+    return { text: below ? `< ${bound(steps[1].value)}` : `${at ? bound(steps[at].value) : '-Infinity'}+`, color: theme.visualization.getColorByName(color) };
+  };
+}
+
+const losesMappings = (field, merged) =>
+  merged && field.type === FieldType.number && field.config.color?.mode === 'thresholds' && field.config.thresholds?.steps.length > 0;
+
 /** `{name, bars: [{from, to, color, text}]}` per field; equal neighbours are one bar, a missing sample ends it. */
-function rowsOf(frames, end) {
+function rowsOf(frames, end, merged, theme) {
   return frames.flatMap((frame) => {
     const time = frame.fields.find(({ type }) => type === FieldType.time);
     if (!time) return [];
     const gap = (time.config.interval || Infinity) * 1.5;
     return frame.fields.filter((field) => field !== time).map((field) => {
       const bars = [];
+      const shownAs = losesMappings(field, merged) ? byThreshold(field, theme) : (value) => field.display(value);
       let last;
       field.values.forEach((value, i) => {
         const at = time.values[i];
@@ -22,10 +42,10 @@ function rowsOf(frames, end) {
           if (bars.length && !bars.at(-1).to) bars.at(-1).to = at;
           return;
         }
-        const shown = field.display(value);
+        const shown = shownAs(value);
         const text = formattedValueToString(shown);
         const open = bars.at(-1);
-        if (!broken && open && !open.to && open.text === text && open.color === shown.color) return;
+        if (merged && !broken && open && !open.to && open.text === text && open.color === shown.color) return;
         if (open && !open.to) open.to = at;
         bars.push({ from: at, color: shown.color, text });
       });
@@ -38,7 +58,12 @@ function rowsOf(frames, end) {
 export function StateTimelinePanel({ panel, data, range, timeZone, annotations, width, height }) {
   const theme = useTheme2();
   const options = { rowHeight: 0.9, showValue: 'auto', alignValue: 'left', ...panel.options };
-  const rows = rowsOf(data.frames, range.to.valueOf()).reverse();
+  const merged = options.mergeValues !== false;
+  const rows = rowsOf(data.frames, range.to.valueOf(), merged, theme).reverse();
+  const lost = data.frames.some(({ fields }) => fields.some((field) => losesMappings(field, merged) && field.config.mappings?.length));
+  React.useEffect(() => {
+    if (lost) problem(panel.title, 'Grafana ignores its value mappings: merged values need another colour mode than thresholds');
+  }, [lost]);
   const opacity = (data.fieldConfig.defaults.custom.fillOpacity ?? 70) / 100;
   const times = [range.from.valueOf(), range.to.valueOf()];
   const states = new Map(rows.flatMap(({ bars }) => bars.map(({ text, color }) => [text, color])));
