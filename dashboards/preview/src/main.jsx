@@ -14,6 +14,7 @@ import { variablesOf } from './variables.js';
 const MARGIN = 16;
 /** A picture is taken once nothing has changed for this long: fonts, icons, sparklines and tables come late. */
 const SETTLED_MS = 600;
+const TYPEFACES = ['400 14px Inter', '500 14px Inter', '400 14px "Roboto Mono"'];
 
 const parameters = new URLSearchParams(location.search);
 const given = Object.fromEntries([...parameters].filter(([key]) => key.startsWith('var-')).map(([key, value]) => [key.slice(4), value]));
@@ -41,6 +42,20 @@ async function settled() {
   });
 }
 
+/** Widgets measure their texts as soon as they are drawn, so the typefaces have to be there before. */
+async function typefaces(theme) {
+  const place = document.body.appendChild(document.createElement('div'));
+  await new Promise((resolve) => {
+    const Drawn = () => {
+      React.useEffect(resolve, []);
+      return <GlobalStyles />;
+    };
+    createRoot(place).render(<ThemeContext.Provider value={theme}><Drawn /></ThemeContext.Provider>);
+  });
+  const found = await Promise.all(TYPEFACES.map((face) => document.fonts.load(face)));
+  TYPEFACES.forEach((face, i) => found[i].length || problem('page', `the typeface ${face} is missing`));
+}
+
 async function start() {
   const has = await (await fetch('/contents.json')).json();
   const scenarios = Object.keys(has.scenarios);
@@ -50,6 +65,7 @@ async function start() {
   if (!has.dashboards.includes(name) || !recorded) throw new Error(`there is no dashboard ${name} or no recording ${scenario}`);
   const dashboard = await (await fetch(`/dashboards/${name}.json`)).json();
   const theme = createTheme({ colors: { mode: parameters.get('theme') ?? 'dark' } });
+  await typefaces(theme);
   const [from, to] = [dateTime(recorded.from * 1000), dateTime(recorded.to * 1000)];
   const range = { from, to, raw: { from, to } };
   const prometheus = new Prometheus(`/prometheus/${scenario}`);
@@ -65,7 +81,6 @@ async function start() {
   document.body.style.margin = 0;
   createRoot(document.getElementById('root')).render(
     <ThemeContext.Provider value={theme}>
-      <GlobalStyles />
       <div style={{ padding: `0 ${MARGIN}px ${MARGIN}px`, background: theme.colors.background.canvas, color: theme.colors.text.primary }}>
         <Head {...{ dashboard, page, scenarios, dashboards: has.dashboards, scenario, name, theme, go }} />
         <Dashboard dashboard={dashboard} page={page} width={width} open={parameters.has('open')} onDone={done} />
