@@ -84,9 +84,12 @@ export async function served(scenario, recordings, cache, tools) {
   let said = '';
   child.stderr.on('data', (text) => (said = (said + text).slice(-2000)));
   const ended = new Promise((resolve) => child.on('exit', resolve));
+  const killed = () => child.kill('SIGKILL');
+  process.once('exit', killed);
   const end = async () => {
+    process.removeListener('exit', killed);
     child.kill('SIGTERM');
-    const timer = setTimeout(() => child.kill('SIGKILL'), END_SECONDS * 1000);
+    const timer = setTimeout(killed, END_SECONDS * 1000);
     await ended;
     clearTimeout(timer);
   };

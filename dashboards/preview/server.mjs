@@ -39,8 +39,13 @@ export async function pageServer({ app, folder, dashboards, recordings, port }) 
   }
 
   function answer(asked, reply) {
-    const url = new URL(asked.url, 'http://here');
-    const path = normalize(decodeURIComponent(url.pathname));
+    let url, path;
+    try {
+      url = new URL(asked.url, 'http://here');
+      path = normalize(decodeURIComponent(url.pathname));
+    } catch {
+      return reply.writeHead(400).end('no address');
+    }
     reply.setHeader('Content-Security-Policy', POLICY);
     reply.setHeader('X-Content-Type-Options', 'nosniff');
     reply.setHeader('Cache-Control', 'no-store');
