@@ -100,7 +100,8 @@ def _route() -> dict[str, Any]:
                 "receiver": receiver("page"),
                 "matchers": ['severity="page"'],
                 "group_wait": "15s",
-                "group_interval": "5m",
+                # What joins a page that is there already is new to whoever looks at it: it must not wait for minutes.
+                "group_interval": "1m",
                 "repeat_interval": "4h",
             },
             {

@@ -102,8 +102,9 @@ _ACTIONS = (
 
 def _burn_text(what: str) -> str:
     return (
-        f"[percent] of the valid events of [long] missed their target length, and no fewer in the last [short]; "
-        f"allowed is [allowed]. At more than [factor] times that speed [share] of the budget of [window] {what}. "
+        "[percent] of the valid events of [long] missed their target length[target length], and no fewer in the last "
+        f"[short]; allowed is [allowed]. At more than [factor] times that speed [share] of the budget of [window] "
+        f"{what}. "
         "Likely cause:[cause] Shortest:[worst]"
     )
 

@@ -134,7 +134,7 @@ BELOW_BREAK_EVEN = AlertDef(
     summary="[service]: two models are slower than one, acceptance length [value]",
     description=(
         f"Over {duration(BREAK_EVEN_SECONDS)} a verify step emitted [value] tokens, fewer than it takes to pay for "
-        "the drafter at the present batch, and the fleet is busy. Likely cause:[cause] Shortest:[worst] "
+        "the drafter at the present batch[break-even], and the fleet is busy. Likely cause:[cause] Shortest:[worst] "
         "To turn speculation off: [off]."
     ),
     dashboard=Dashboard.ACCEPTANCE,
