@@ -11,19 +11,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from specbudget import __version__
+from specbudget.address import DEFAULT_LISTEN
 from specbudget.errors import SpecbudgetError
 
 USAGE_ERROR = 2
 CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-DEFAULT_LISTEN = "127.0.0.1:9877"
 DEFAULT_SCENARIO = "steady"
-GENERATED = ("all", "rules", "alertmanager")
+GENERATED = ("all", "rules", "alertmanager", "runbook")
 CHECK_FORMATS = ("text", "json", "markdown", "junit")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code. Bad input is told in one line per problem, exit 2."""
-    args = _parser().parse_args(argv)
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if "run" not in args:
+        parser.print_help(sys.stderr)
+        return USAGE_ERROR
     try:
         code = _run(args)
         sys.stdout.flush()
@@ -68,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         description="The two-model budget of speculative decoding, in five lines.",
     )
     parser.add_argument("--version", action="version", version=f"specbudget {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(metavar="COMMAND", title="commands")
 
     init = commands.add_parser(
         "init",
@@ -79,6 +83,15 @@ def _parser() -> argparse.ArgumentParser:
     init.add_argument("--drafter", type=Path, metavar="DIR", help="the drafter's; leave out where the target holds it")
     init.add_argument("--engine", metavar="URL", help="a running engine: arguments, sizes and its last start")
     init.add_argument("--sidecar", metavar="URL", help="a running sidecar: proposes the target from what it measured")
+    init.add_argument("--sidecar-ca", type=Path, metavar="FILE", help="trust its certificate by this authority")
+    init.add_argument("--sidecar-cert", type=Path, metavar="FILE", help="a client certificate to show to it")
+    init.add_argument("--sidecar-key", type=Path, metavar="FILE", help="the key of that certificate")
+    init.add_argument(
+        "--sidecar-password-file",
+        type=Path,
+        metavar="FILE",
+        help="the password of NAME in https://NAME@HOST:PORT; or set SPECBUDGET_SIDECAR_PASSWORD",
+    )
     init.add_argument("--bench", type=Path, metavar="FILE", help="request records or a bench: proposes the target")
     init.add_argument("--service", metavar="NAME", help="default the target's folder name")
     init.add_argument("--engine-version", metavar="VERSION", help="before rollout, such as 0.5.23")
@@ -104,7 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--format", choices=CHECK_FORMATS, default=CHECK_FORMATS[0], help="default %(default)s")
     check.add_argument("--strict", action="store_true", help="exit 1 on warnings and 3 on anything unknown")
     check.add_argument("--explain", metavar="ID", help="one rule: its question, source and arithmetic")
-    check.add_argument("--verbose", action="store_true", help="text: show also rules that pass and have no number")
+    check.add_argument("--verbose", action="store_true", help="text: show every finding in full")
     check.set_defaults(run=_check)
 
     serve = commands.add_parser("serve", help="exporter and SLO sidecar beside one engine")
@@ -125,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
 
     generate = commands.add_parser(
         "generate",
-        help="rules and alerts of a budget, as files",
+        help="rules, alerts and the runbook of a budget, as files",
         description="Writes the files that follow from a budget below a folder. It never needs the engine.",
     )
     generate.add_argument("target", choices=GENERATED, metavar="TARGET", help=" | ".join(GENERATED))

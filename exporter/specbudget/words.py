@@ -27,6 +27,23 @@ def seconds(value: float | None) -> str:
     return f"{value / 60:.0f} min" if value < 3 * 3600 else f"{value / 3600:.1f} h"
 
 
+def span(value: float) -> str:
+    """A length of time that was chosen, exact to the second: 28 days, 6 h, 2 h 14 min, 90 s."""
+    left, parts = max(0, round(value)), []
+    if left < 60:
+        return f"{left} s"
+    for unit, size_of in (("day", 86400), ("h", 3600), ("min", 60), ("s", 1)):
+        whole, left = divmod(left, size_of)
+        if whole:
+            parts.append(f"{whole} {unit}{'s' if unit == 'day' and whole > 1 else ''}")
+    return " ".join(parts)
+
+
+def percent(share: float) -> str:
+    """A share as people write it: 5 %, 67.2 %, 99.95 %."""
+    return f"{100 * share:.4g} %"
+
+
 def count(value: float | None) -> str:
     """A count with thousands apart; a small one that is no whole number, such as a length, with two decimals."""
     if value is None:

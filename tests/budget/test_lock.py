@@ -83,17 +83,18 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
 @given(
     digest=st.text(alphabet="0123456789abcdef", min_size=8, max_size=64),
     architecture=st.text(max_size=40),
+    config=st.dictionaries(st.text(max_size=40), st.text(max_size=40), max_size=5),
     length=st.floats(min_value=1, max_value=1024),
 )
 def test_any_lock_survives_the_file(
-    tmp_path_factory: pytest.TempPathFactory, digest: str, architecture: str, length: float
+    tmp_path_factory: pytest.TempPathFactory, digest: str, architecture: str, config: dict[str, str], length: float
 ) -> None:
     """Whatever a digest or a name looks like, YAML gives back the same."""
     lock = Lock(
         lock=1,
         service="chat",
         approved_at="2026-01-31T12:00:00Z",
-        target=LockedModel(fingerprints=LockedFingerprints(whole=digest), architecture=architecture),
+        target=LockedModel(fingerprints=LockedFingerprints(whole=digest), architecture=architecture, config=config),
         acceptance={"default": LockedAcceptance(length=length, verify_steps=10)},
     )
     path = tmp_path_factory.mktemp("lock") / "budget.lock"
@@ -134,6 +135,7 @@ def test_a_file_without_end_is_refused(tmp_path: Path) -> None:
     assert problems(path) == ["larger than 1 MiB: this is no lock"]
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=400))
 def test_no_content_is_a_traceback(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     """Any bytes are a lock or a told problem."""

@@ -67,6 +67,20 @@ def eagle3(plans: PlanFolder) -> None:
     plans.use_eagle3()
 
 
+def swapped(plans: PlanFolder) -> None:
+    """The two folders in each other's place."""
+    plans.target.rename(plans.folder / "held")
+    plans.drafter.rename(plans.target)
+    (plans.folder / "held").rename(plans.drafter)
+
+
+def larger_drafter(plans: PlanFolder) -> None:
+    """Two plain models, the larger one as the drafter."""
+    small = {**TARGET, "num_hidden_layers": 2}
+    write_checkpoint(plans.drafter, TARGET, target_tensors())
+    write_checkpoint(plans.target, small, target_tensors(small))
+
+
 def reference(**profiles: Any) -> Change:
     """A reference in our own form."""
     return lambda plans: (plans.folder / "bench.json").write_text(json.dumps({"profiles": profiles}))
@@ -131,6 +145,7 @@ FP8: dict[str, Any] = {
 NO_DRAFTER: dict[str, Any] = {"drafter__path": None, "drafter__algorithm": None, "engine__args": "--tp 1"}
 NO_MEMORY: dict[str, Any] = {"engine__free_before_load": None}
 CHAIN = {"engine__args": "--speculative-algorithm EAGLE3 --mem-fraction-static 0.8", "drafter__algorithm": "eagle3"}
+VLLM: dict[str, Any] = {"engine__kind": "vllm", "engine__version": "0.32.0", "engine__args": "--max-model-len 4096"}
 NARROW = config("target", num_key_value_heads=1)
 ROWS = [
     # artifacts
@@ -193,7 +208,7 @@ ROWS = [
     Row("kv.min_target_tokens", FAIL, "raise --mem-fraction-static", kv(min_target_tokens=400_000)),
     Row("kv.min_target_tokens", FAIL, "not enough memory", {"engine__free_before_load": "1MiB"}),
     Row("kv.min_target_tokens", UNKNOWN, "engine.free_before_load", {**kv(min_target_tokens=1), **NO_MEMORY}),
-    Row("kv.min_target_tokens", FAIL, "raise --mem-fraction-static",
+    Row("kv.min_target_tokens", FAIL, "no --mem-fraction-static up to 0.97 holds so many",
         kv("--dtype float32", min_target_tokens=300_000)),
     Row("kv.min_target_tokens", UNKNOWN, "--quantization fp8 makes the target's weights smaller",
         kv("--quantization fp8", min_target_tokens=1)),
@@ -320,7 +335,13 @@ ROWS = [
     Row("staging.mode", PASS, "prefetch", staging(PREFETCH, mode="prefetch")),
     Row("staging.mode", WARN, f"add {PREFETCH}", staging("--tp 1", mode="prefetch")),
     Row("staging.mode", WARN, f"drop {PREFETCH}", staging(PREFETCH, mode="serial")),
-    Row("staging.mode", FAIL, "plan serial or prefetch", staging(mode="overlap")),
+    Row("staging.mode", FAIL, "codesign.staging_mode says why: plan serial or prefetch", staging(mode="overlap")),
+    Row("staging.mode", UNKNOWN, "was read of SGLang only, not of vllm", {**staging(mode="overlap"), **VLLM}),
+    Row("staging.mode", UNKNOWN, "was read of SGLang only, not of vllm", {**staging(mode="prefetch"), **VLLM}),
+    Row("staging.order", UNKNOWN, "not of vllm", {**staging(order=["drafter", "target"]), **VLLM}),
+    Row("staging.warmup", UNKNOWN, "not of vllm", {**staging(warmup="required"), **VLLM}),
+    Row("kv.min_target_tokens", UNKNOWN, "set --mem-fraction-static in engine.args, or engine.gpu_memory",
+        {**kv(min_target_tokens=1), "engine__args": "--speculative-algorithm DFLASH"}),
     Row("staging.mode", UNKNOWN, "set engine.args", {**staging(mode="serial"), "engine__args": None}),
     Row("staging.order", PASS, "target, then drafter", staging(order=["target", "drafter"])),
     Row("staging.order", FAIL, "loads the target first", staging(order=["drafter", "target"])),
@@ -328,6 +349,13 @@ ROWS = [
     Row("staging.warmup", FAIL, "drop the argument", staging("--skip-server-warmup", warmup="required")),
     Row("staging.warmup", UNKNOWN, "set engine.args", {**staging(warmup="required"), "engine__args": None}),
     # co-design, beside the rules on the pair
+    Row("codesign.roles", PASS, "the target is the larger model"),
+    Row("codesign.roles", PASS, "the drafter calls itself one", change=no_weights("drafter")),
+    Row("codesign.roles", FAIL, "drafter is none (Qwen3ForCausalLM of 525,376 parameters beside 106,880): swap target",
+        change=swapped),
+    Row("codesign.roles", FAIL, "drafter is none (Qwen3ForCausalLM): swap target",
+        change=both(swapped, no_weights("drafter"))),
+    Row("codesign.roles", WARN, "is the larger model, of 525,376 parameters beside", change=larger_drafter),
     Row("codesign.approved", UNKNOWN, "--approve"),
     Row("codesign.arguments", PASS, "every argument can be read"),
     Row("codesign.arguments", WARN, "add --speculative-algorithm DFLASH",
@@ -335,6 +363,13 @@ ROWS = [
     Row("codesign.arguments", WARN, "did you mean --mem-fraction-static?",
         {"engine__args": f"{ARGS} --mem-fracton 1", "engine__version": "0.5.99"}),
     Row("codesign.arguments", FAIL, "did you mean --mem-fraction-static?", {"engine__args": f"{ARGS} --mem-fracton 1"}),
+    Row("codesign.arguments", WARN, "does not start, or takes another: add --speculative-draft-model-path drafter,",
+        {"engine__args": f"{ARGS} --model-path /models/target"}),
+    Row("codesign.arguments", WARN, "drafts with the prediction layers of the target instead",
+        {"engine__args": "--speculative-algorithm EAGLE --model /models/target", "drafter__algorithm": "mtp"},
+        config("target", num_nextn_predict_layers=1)),
+    Row("codesign.arguments", PASS, "every argument can be read",
+        {"engine__args": f"{ARGS} --model-path target --speculative-draft-model-path drafter"}),
     Row("codesign.arguments", FAIL, "EAGEL3: SGLang refuses an unknown algorithm; did you mean EAGLE3?",
         {"engine__args": "--speculative-algorithm EAGEL3"}),
     Row("codesign.arguments", UNKNOWN, "--tp $TP is no whole number from 1", {"engine__args": f"{ARGS} --tp $TP"}),

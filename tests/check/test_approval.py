@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tests.check.plans import DFLASH, TARGET, PlanFolder, dflash_tensors, target_tensors, write_checkpoint
 
 from specbudget.budget.lock import load_lock
@@ -264,3 +265,46 @@ def test_a_drafter_that_is_replaced_by_none_is_told(plans: PlanFolder) -> None:
     write_checkpoint(plans.folder / "second", {**DFLASH, "num_hidden_layers": 1}, dflash_tensors())
     told = plans.judge(**LINES, drafter__path="second")["codesign.approved"]
     assert told.value == "kv"
+
+
+def test_what_changed_of_a_config_is_named(plans: PlanFolder) -> None:
+    """The lock holds the settings, so that the warning names each that changed, old and new."""
+    approve(plans)
+    changed = {**DFLASH, "dflash_config": {"target_layer_ids": [1, 5], "mask_token_id": 1000}}
+    write_checkpoint(plans.drafter, changed, dflash_tensors())
+    told = plans.judge(**LINES)["codesign.approved"]
+    assert told.value == "kv"
+    assert "drafter changed (config: dflash_config.target_layer_ids [1, 4] → [1, 5])" in told.message
+    assert "measure acceptance as well" in told.message
+
+
+def test_a_lock_of_an_earlier_version_is_read(plans: PlanFolder) -> None:
+    """Without settings it still notices the change; only their names are missing."""
+    approve(plans)
+    document = yaml.safe_load(plans.lock.read_text())
+    for model in ("target", "drafter"):
+        assert document[model].pop("config")
+    plans.lock.write_text(yaml.safe_dump(document))
+    assert plans.judge(**LINES)["codesign.approved"].result is CheckResult.PASS
+    write_checkpoint(plans.drafter, {**DFLASH, "block_size": 16}, dflash_tensors())
+    assert "drafter changed (config)" in plans.judge(**LINES)["codesign.approved"].message
+
+
+def test_settings_of_a_config_stay_short(plans: PlanFolder) -> None:
+    """Long lists and odd keys are digests in the lock; a config of thousands of settings has none."""
+    odd = {"layers": list(range(500)), "a\x1bb": 1, "deep": {"er": {"and": {"deeper": {"still": 1}}}}, "empty": {}}
+    write_checkpoint(plans.target, {**TARGET, **odd}, target_tensors())
+    approve(plans)
+    lock = load_lock(plans.lock)
+    assert lock is not None
+    settings = lock.lock.target.config
+    assert settings["hidden_size"] == "64"
+    assert settings["layers"].startswith("sha256:")
+    assert settings["deep.er.and.deeper"] == '{"still": 1}'
+    assert settings["empty"] == "{}"
+    assert not [key for key in settings if not key.isprintable()]
+    write_checkpoint(plans.target, {**TARGET, **{f"k{number}": 1 for number in range(1000)}}, target_tensors())
+    approve(plans)
+    lock = load_lock(plans.lock)
+    assert lock is not None
+    assert lock.lock.target.config == {}

@@ -10,6 +10,8 @@ import pytest
 from tests.check.plans import NOBODY, PlanFolder
 from tests.scripted_engine import CAPTURED, Answer, ScriptedEngine
 
+from specbudget.check import gather
+from specbudget.check.gather import CONNECT_SECONDS, UNASKED_SECONDS
 from specbudget.cli import main
 
 SERVER_INFO = json.loads((CAPTURED / "0.5.23" / "server_info_v0.5.23_dflash.json").read_text())
@@ -191,3 +193,26 @@ async def test_a_start_that_was_measured_counts(plans: PlanFolder, capsys: pytes
     told = findings(capsys.readouterr().out)["staging.cold_start"]
     assert told["low"] > 10
     assert told["message"].startswith("a cold start takes")
+
+
+async def test_an_engine_that_never_answers_costs_a_few_seconds(
+    plans: PlanFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes the connection and says nothing: the plan is judged without it, and a named one is given up as well."""
+    assert CONNECT_SECONDS + UNASKED_SECONDS < 4
+    monkeypatch.setattr(gather, "UNASKED_SECONDS", 0.3)
+    monkeypatch.setattr(gather, "NAMED_SECONDS", 0.3)
+    async with ScriptedEngine({"/server_info": Answer(b"{}", seconds=600), "/metrics": Answer(METRICS)}) as silent:
+        assert await check(plans, engine__url=silent.url) == 0
+        assert await check(plans, "--engine", silent.url) == 2
+    assert "no answer within 0.3 s" in capsys.readouterr().err
+
+
+async def test_metrics_get_what_time_is_left(plans: PlanFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine whose /metrics hang still counts by its /server_info, and the whole is bounded once."""
+    monkeypatch.setattr(gather, "UNASKED_SECONDS", 1.0)
+    info = json.dumps(SERVER_INFO).encode()
+    async with ScriptedEngine({"/server_info": Answer(info), "/metrics": Answer(METRICS, seconds=600)}) as half:
+        plan = await asyncio.to_thread(gather.gather, plans.write(engine__url=half.url))
+    assert plan.engine is not None
+    assert plan.engine.ranks == {}

@@ -147,19 +147,73 @@ def test_text_says_all_of_it_on_any_terminal(plans: PlanFolder, width: int) -> N
 
 
 def test_text_tells_each_trouble_once(plans: PlanFolder) -> None:
-    """What must be done stands below the lines; a row shows its numbers alone."""
+    """What must be done stands in full once; the line's answer and the row of its numbers name it alone."""
     report = plans.judge(budget__kv={"min_target_tokens": 400_000}).report
     words = " ".join(printed(report).split())
     message = next(finding.message for finding in report.findings if finding.result is CheckResult.FAIL)
     assert words.count(message) == 1
     assert words.index("next steps") < words.index(message)
-    assert "nothing to do; 2 facts are not known" in printed(plans.judge().report)
+    assert "nothing to do not known, and not required: codesign." in " ".join(printed(plans.judge().report).split())
+
+
+LINES_KEPT: dict[str, Any] = {
+    "budget__artifacts": {"target": "1GiB", "drafter": "1GiB"},
+    "budget__kv": {"min_target_tokens": 300_000, "high_water": 0.9},
+    "budget__acceptance": {"target_length": 2.0},
+    "budget__staging": {"mode": "prefetch"},
+}
+SCREEN = 24
+"""Lines of the smallest terminal that people still use."""
+
+
+def test_the_answer_stands_first_and_fits_one_screen(plans: PlanFolder) -> None:
+    """Verdict, five lines, the drafter's cost and what to do come before any table."""
+    report = plans.judge(**LINES_KEPT).report
+    shown = printed(report).splitlines()
+    assert shown[0] == f"specbudget check chat  {report.verdict}"
+    for line in report.lines:
+        (row,) = [text for text in shown[:SCREEN] if text[2:].startswith(line.line.title) and text[0] in "✓!✗?-"]
+        assert (line.verdict if line.budgeted else "not budgeted") in row
+    first = " ".join(" ".join(shown[:SCREEN]).split())
+    assert "the drafter takes 20.0% of the target's token budget" in first
+    assert "nothing to do" in first
+    assert "█" not in "".join(shown[: shown.index("nothing to do")])
+
+
+def test_a_line_says_what_decides_it(plans: PlanFolder) -> None:
+    """Of a line that does not pass its rules by name, of one that does the budget nearest to its limit."""
+    shown = printed(plans.judge(**LINES_KEPT | {"budget__kv": {"min_target_tokens": 400_000}}).report).splitlines()
+    assert any(line.startswith("✗ KV pools") and line.endswith("min_target_tokens") for line in shown)
+    assert any(line.startswith("✓ Artifacts") and " at most 1.0 GiB" in line for line in shown)
+
+
+def test_beside_a_failure_what_is_not_known_is_told_by_name(plans: PlanFolder) -> None:
+    """A checkpoint that is not there makes many facts unknown: the failure in full, the rest in one line."""
+    report = plans.judge(**LINES_KEPT, drafter__path="nowhere").report
+    failing = [finding for finding in report.steps if finding.result is CheckResult.FAIL]
+    missing = [finding for finding in report.steps if finding.result is CheckResult.UNKNOWN]
+    assert failing
+    assert len(missing) > 3
+    text = printed(report)
+    assert all(finding.message in " ".join(text.split()) for finding in failing)
+    assert text.count("not known, and required: ") == 1
+    assert all(finding.message in " ".join(printed(report, verbose=True).split()) for finding in missing)
+
+
+def test_verbose_shows_every_finding(plans: PlanFolder) -> None:
+    """Nothing that a rule said is left out of it."""
+    report = plans.judge(**BAD).report
+    text = printed(report, verbose=True)
+    for finding in report.findings:
+        assert f" {finding.check}" in text
+    assert "more findings" not in text
+    assert "more findings" in printed(report)
 
 
 def test_equal_widths_of_a_pair_are_no_limit(plans: PlanFolder) -> None:
     """`hidden_size 64 ≤ 64` would be wrong: the rules of the pair have sentences, no bars."""
     text = printed(plans.judge().report, verbose=True)
-    pair = text[text.index("Co-design") :]
+    pair = text[text.rindex("Co-design") :]
     assert "both are 64 wide" in pair
     assert "≤" not in pair
     assert "█" not in pair

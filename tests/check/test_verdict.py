@@ -138,7 +138,6 @@ def test_a_verdict_needs_the_whole_interval_on_one_side(
         ["check", "--budget"],
         ["check", "--what"],
         ["chek", "--budget", "x.yaml"],
-        [],
     ],
 )
 def test_wrong_usage_is_exit_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:

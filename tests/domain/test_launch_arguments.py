@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from specbudget.domain.launch_arguments import launch_arguments, read_arguments, spelled_out
+from specbudget.domain.sglang_options import ALIASES, option_names
 from specbudget.domain.sizing_arguments import SizingArguments
 
 
@@ -34,7 +35,8 @@ def test_names_and_values(args: str | Sequence[str], found: dict[str, str]) -> N
         ("--tp 4", ["--tp-size", "4"]),
         ("--speculative-draft x", ["--speculative-draft", "x"]),
         ("--unheard-of 1", ["--unheard-of", "1"]),
-        ("--model m", ["--model", "m"]),
+        ("--model m", ["--model-path", "m"]),
+        ("--nsa-prefill-backend=x", ["--nsa-prefill-backend=x"]),
     ],
 )
 def test_abbreviations_are_spelled_out(args: str, words: list[str]) -> None:
@@ -65,3 +67,29 @@ def test_what_one_does_not_say_the_other_fills() -> None:
     first = SizingArguments(disable_radix_cache=False)
     second = SizingArguments(disable_radix_cache=True, dcp_size=2)
     assert first.filled_from(second) == SizingArguments(disable_radix_cache=False, dcp_size=2)
+
+
+@pytest.mark.parametrize(("alias", "name"), ALIASES.items())
+def test_a_second_name_is_read_under_the_first(alias: str, name: str) -> None:
+    """Whoever reads the arguments meets one name only; both are options of some release, and the first has no other."""
+    known = option_names("")
+    assert {alias, name} <= known
+    assert name not in ALIASES
+    release = next(each for each in ("0.5.23", "0.5.18") if alias in option_names(each))
+    assert spelled_out(f"--{alias} 4", release) == [f"--{name}", "4"]
+
+
+@pytest.mark.parametrize(
+    ("args", "field", "value"),
+    [
+        ("--nsa-prefill-backend flashmla_kv", "dsa_prefill_backend", "flashmla_kv"),
+        ("--nsa-decode-backend fa3", "dsa_decode_backend", "fa3"),
+        ("--decode-context-parallel-size 2", "dcp_size", 2),
+        ("--attention-context-parallel-size 2", "attn_cp_size", 2),
+        ("--mamba-scheduler-strategy no_buffer", "mamba_radix_cache_strategy", "no_buffer"),
+        ("--cuda-graph-max-bs-decode 64", "cuda_graph_max_bs", 64),
+    ],
+)
+def test_what_sizes_a_pool_is_read_under_either_name(args: str, field: str, value: object) -> None:
+    """An argument in its old spelling decides as much as in the new one."""
+    assert getattr(read_arguments(SizingArguments, launch_arguments(spelled_out(args, "0.5.18"))), field) == value

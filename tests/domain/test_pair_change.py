@@ -99,3 +99,56 @@ def test_only_the_whole_digest_is_known_and_differs() -> None:
 def test_the_plans_are_the_labels_that_are_declared() -> None:
     """The series' closed set and the domain agree."""
     assert [plan.value for plan in RecheckPlan] == [plan.value for plan in sets.RecheckPlan]
+
+
+def with_settings(whole: str, **settings: str) -> Fingerprints:
+    """A model whose config holds these."""
+    return Fingerprints(whole=whole, config=whole, settings=settings)
+
+
+BEFORE = with_settings("dddd2222", block_size="8", target_layer_ids="[1, 4]", note="sha256:aa", torch_dtype='"bf16"')
+CHANGED = with_settings("eeee4444", block_size="16", target_layer_ids="[1, 5]", note="sha256:bb", mask_token_id="7")
+
+
+def test_the_settings_that_changed_are_named() -> None:
+    """Each with its old and new value; one that is known by its digest is another, one may be new or gone."""
+    found = pair_change(target_before=TARGET, drafter_before=BEFORE, target=TARGET, drafter=CHANGED)
+    assert (
+        "drafter changed (config: block_size 8 → 16, mask_token_id is new, 7, note is another, "
+        "target_layer_ids [1, 4] → [1, 5], torch_dtype is gone)"
+    ) in found.sentence()
+
+
+def test_a_drafter_of_other_taps_touches_acceptance_in_words() -> None:
+    """The KV budget is due, as ever, and the sentence says that acceptance is touched as well, and by what."""
+    found = pair_change(target_before=TARGET, drafter_before=BEFORE, target=TARGET, drafter=CHANGED)
+    assert found.plan is RecheckPlan.KV
+    assert "block_size, mask_token_id, note, target_layer_ids may change what is accepted too" in found.sentence()
+    assert "another drafter changes what is accepted too" in change(TARGET, OTHER_DRAFTER).sentence()
+
+
+def test_a_target_of_other_heads_touches_the_pools_in_words() -> None:
+    """The acceptance check is due, and the pools are to be judged anew where a setting sizes them."""
+    before = with_settings("aaaa1111", **{"text_config.num_key_value_heads": "8", "rope_theta": "1e6"})
+    now = with_settings("bbbb3333", **{"text_config.num_key_value_heads": "4", "rope_theta": "1e6"})
+    found = pair_change(target_before=before, drafter_before=DRAFTER, target=now, drafter=DRAFTER)
+    assert found.plan is RecheckPlan.ACCEPTANCE
+    assert "text_config.num_key_value_heads sizes its KV too: judge the pools anew" in found.sentence()
+    assert "sizes its KV" not in change(OTHER, DRAFTER).sentence()
+
+
+def test_settings_alone_decide_nothing() -> None:
+    """They name what a digest found; a model whose digests are equal is the same."""
+    before = Fingerprints(whole="aaaa1111", config="c1", settings={"a": "1"})
+    now = Fingerprints(whole="aaaa1111", config="c1", settings={"a": "2"})
+    assert compare(before, now).change is Change.SAME
+    assert compare(before, Fingerprints(whole="bbbb3333", config="c2")).settings == ()
+
+
+def test_many_changes_are_counted() -> None:
+    """A drafter of another family differs in nearly everything: six are named."""
+    before = with_settings("dddd2222", **{f"k{number:02}": "1" for number in range(20)})
+    now = with_settings("eeee4444", **{f"k{number:02}": "2" for number in range(20)})
+    sentence = pair_change(target_before=TARGET, drafter_before=before, target=TARGET, drafter=now).sentence()
+    assert "k05 1 → 2 and 14 more)" in sentence
+    assert "k06" not in sentence

@@ -8,6 +8,7 @@ from specbudget.catalog import series
 from specbudget.catalog.alerts import memory, sidecar, speculation, staging
 from specbudget.catalog.alerts.model import AlertDef
 from specbudget.catalog.series import SeriesDef
+from specbudget.catalog.sets import HTTP_SOURCES
 
 
 def case(
@@ -256,14 +257,36 @@ STOPPED = {name(series.GENERATED_TOKENS, rank="0", profile="default"): "5x60"}
 ANSWERS, REFUSES = readable("metrics", "1x60"), readable("metrics", "0x60")
 STEADY = traffic((60, 1, 0, 10))
 
+
+def silent(replica: str = "a", **errors: float) -> Samples:
+    """An engine none of whose endpoints can be read, and how many errors of each reason there are per minute."""
+    return {name(series.SOURCE_UP, replica, source=source): "0x30" for source in HTTP_SOURCES} | {
+        name(series.SOURCE_ERRORS, replica, source="metrics", reason=reason): grows((30, count))
+        for reason, count in errors.items()
+    }
+
+
 ITSELF = (
     case(sidecar.DOWN, "does not answer", LEFT | {up(): holds((10, 1), (50, 0))}, 1, once=True, at="30m"),
     case(sidecar.DOWN, "answers", THERE | {up(): "1x60"}, 0),
     case(sidecar.DOWN, "scaled down", LEFT | {up(): holds((10, 1), (50, GONE))}, 0),
     case(sidecar.DOWN, "another job is down", {up("x"): "0x60"}, 0),
+    case(sidecar.ENGINE_DOWN, "refuses everything, polled seldom", silent(refused=0.15), 1, once=True),
+    case(sidecar.ENGINE_DOWN, "takes connections and says nothing", silent(timeout=2), 1),
+    case(sidecar.ENGINE_DOWN, "answers errors", silent(http_status=2), 0),
+    case(sidecar.ENGINE_DOWN, "wants another key", silent(unauthorized=2), 0),
+    case(sidecar.ENGINE_DOWN, "one endpoint times out", silent(timeout=2) | readable("metrics", "1x30"), 0),
+    case(sidecar.ENGINE_DOWN, "only a file is missing", {name(series.SOURCE_ERRORS, source="request_log",
+         reason="timeout"): grows((30, 2))} | readable("request_log", "0x30"), 0),
+    case(sidecar.ENGINE_DOWN, "while it starts", silent(refused=2) | stage("load"), 0),
+    case(sidecar.ENGINE_DOWN, "after it was ready", silent(refused=2) | stage("load") | stage("ready"), 1),
+    case(sidecar.ENGINE_DOWN, "on another replica", silent("b", refused=2) | stage("load"), 1),
     case(sidecar.SOURCE_FAILING, "refused", readable("metrics", "0x30"), 1, once=True),
     case(sidecar.SOURCE_FAILING, "refused after the start", readable("metrics", "0x30") | stage("load")
          | stage("ready"), 1),
+    case(sidecar.SOURCE_FAILING, "the engine answers errors", silent(http_status=2), 3),
+    case(sidecar.SOURCE_FAILING, "the engine is down", silent(refused=2), 0),
+    case(sidecar.SOURCE_FAILING, "another engine is down", silent("b", refused=2) | readable("metrics", "0x30"), 1),
     case(sidecar.SOURCE_FAILING, "while the engine starts", readable("metrics", "0x30") | stage("load"), 0),
     case(sidecar.SOURCE_FAILING, "answers", readable("metrics", "1x30"), 0),
     case(sidecar.SOURCE_FAILING, "a checkpoint has an alert of its own", readable("target_checkpoint", "0x30"), 0),

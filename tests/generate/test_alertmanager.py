@@ -12,6 +12,8 @@ from tests.generate.running_alertmanager import amtool
 
 from specbudget.budget.model import Budget
 from specbudget.budget.reading import load_budget
+from specbudget.catalog.alerts import ALERT_LINES, ALERTS, Severity
+from specbudget.catalog.lines import LINES
 from specbudget.generate import alertmanager
 from specbudget.generate.command import run_generate
 from specbudget.generate.files import write
@@ -92,8 +94,8 @@ def test_every_secret_is_in_a_file() -> None:
     assert all(Path(value).parent == Path(alertmanager.SECRETS) for value in in_files)
 
 
-@pytest.mark.parametrize("line", alertmanager.ALERT_LINES)
-@pytest.mark.parametrize("severity", alertmanager.SEVERITIES)
+@pytest.mark.parametrize("line", ALERT_LINES)
+@pytest.mark.parametrize("severity", Severity)
 def test_every_alert_has_its_receiver(generated: Path, severity: str, line: str) -> None:
     """Pages and notes by severity, tickets by line; each exactly one."""
     expected = f"specbudget-ticket-{line}" if severity == "ticket" else f"specbudget-{severity}"
@@ -130,3 +132,18 @@ def test_no_inhibition_has_a_page_as_its_target(generated: Path) -> None:
     for rule in yaml.safe_load(generated.read_text())["inhibit_rules"]:
         assert {'severity="ticket"', 'severity!="page"'} & set(rule["target_matchers"])
         assert set(alertmanager.SERVICE) < set(rule["equal"])
+
+
+def test_every_alert_of_the_catalog_has_a_route() -> None:
+    """The lines that are routed are the five and the sidecar, whatever order the files list them in."""
+    assert sorted(ALERT_LINES) == sorted([*(line.id for line in LINES), "sidecar"])
+    assert {alert.line for alert in ALERTS} <= set(ALERT_LINES)
+
+
+def test_the_engine_that_is_down_is_told_with_its_replica() -> None:
+    """What silences a replica's tickets is an alert of the catalog that keeps the replica, or it would silence none."""
+    sources = [rule["source_matchers"][0] for rule in yaml.safe_load(alertmanager.config())["inhibit_rules"]]
+    (named,) = (source.partition('"')[2].rstrip('"') for source in sources if source.startswith("alertname"))
+    (alert,) = (alert for alert in ALERTS if alert.name == named)
+    assert {"instance", "pod"} <= set(alert.keeps)
+    assert alert.severity is not Severity.PAGE

@@ -8,9 +8,12 @@ from collections.abc import Iterator
 import pytest
 from tests.generate.running_alertmanager import SETTLED, Running, alert, running, wait_until
 
-from specbudget.generate.alertmanager import ENGINE_DOWN
+from specbudget.catalog.alerts import ALERTS, Severity
+from specbudget.catalog.alerts.sidecar import ENGINE_DOWN as DOWN
 
 pytestmark = pytest.mark.slow
+
+ENGINE_DOWN = DOWN.name
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +83,34 @@ def test_one_engine_that_is_down_silences_its_replica_only(alerting: Running) ->
     expected |= {f"{ENGINE_DOWN} r2:9877": False, "PoolHigh r2:9877": True}
     wait_until(lambda: alerting.suppressed("down-a") == expected)
     assert alerting.suppressed("down-a") == expected
+
+
+def test_an_engine_that_is_down_silences_the_catalogs_own_alerts_of_its_replica(alerting: Running) -> None:
+    """As the rules label them: those that keep the replica, but no page, none of the service, and not itself."""
+    labels = {"specbudget_service": "down-c", "cluster": "eu", "namespace": "llm"}
+    replica = {"pod": "chat-7", "instance": "r1:9877"}
+    alerting.post(
+        *(
+            alert(
+                one.name,
+                severity=one.severity,
+                line=one.line,
+                **labels,
+                **{label: replica.get(label, "x") for label in one.keeps},
+            )
+            for one in ALERTS
+        )
+    )
+    of_replica = [one for one in ALERTS if "instance" in one.keeps and one is not DOWN]
+    assert of_replica
+    paged = {one.line for one in ALERTS if one.severity is Severity.PAGE}
+    expected = {
+        " ".join((one.name, *(["r1:9877"] if "instance" in one.keeps else []))): one in of_replica
+        or (one.severity is Severity.TICKET and one.line in paged)
+        for one in ALERTS
+    }
+    wait_until(lambda: alerting.suppressed("down-c") == expected)
+    assert alerting.suppressed("down-c") == expected
 
 
 @pytest.mark.parametrize("without", ["instance", "specbudget_service"])

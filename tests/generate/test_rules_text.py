@@ -5,15 +5,19 @@ from __future__ import annotations
 import itertools
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 
 from generate.promtool import run
 from generate.rule_cases import SETTINGS, settings_of
-from specbudget.catalog.alerts import ALERT_LINES, ALERTS, AlertDef
+from specbudget.budget.engine import EngineKind
+from specbudget.catalog.alerts import ALERT_LINES, ALERTS, AlertDef, Severity
+from specbudget.catalog.alerts.texts import PHRASES
+from specbudget.catalog.engine_words import ENGINES
 from specbudget.catalog.lines import LINES
+from specbudget.catalog.looks import Query
 from specbudget.catalog.promql import duration
 from specbudget.catalog.recording import record_groups
 from specbudget.catalog.rule_settings import RuleSettings
@@ -39,7 +43,8 @@ def rules_of(s: RuleSettings) -> list[dict[str, Any]]:
 
 def texts_of(s: RuleSettings) -> list[str]:
     """Every expression, and every query within a text or for the runbook."""
-    asked = [query for alert in ALERTS for query in (*alert.confirm, *alert.annotations(s).values())]
+    looks = [look.text(s) for alert in ALERTS for look in alert.confirm if isinstance(look, Query)]
+    asked = [*looks, *(text for alert in ALERTS for text in alert.annotations(s).values())]
     return [rule["expr"] for rule in rules_of(s)] + asked
 
 
@@ -80,10 +85,12 @@ def test_no_line_state_and_no_rolling_length_is_read() -> None:
 
 def test_the_engines_own_series_are_not_read() -> None:
     """SGLang writes `sglang:x` or `sglang_x`: a rule on it would hold for half of the fleet; commands match both."""
-    for rule in rules_of(SETTINGS):
-        assert "sglang" not in rule["expr"]
-    for query in (query for alert in ALERTS for query in alert.confirm if "sglang" in query):
-        assert "^sglang[:_]" in query
+    for text in texts_of(SETTINGS):
+        assert "sglang" not in text
+    commands = [command for command in ENGINES["sglang"].marks.values() if "sglang" in command]
+    assert len(commands) >= 2
+    for command in commands:
+        assert "^sglang[:_]" in command
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
@@ -109,7 +116,13 @@ def test_every_alert_says_all_that_a_person_needs(alert: AlertDef) -> None:
     for text in annotations.values():
         assert text.count("{{") == text.count("}}")
         assert not re.search(MARK, text)
-    for words in (alert.means, *alert.confirm, *alert.causes, *alert.actions):
+    for words in (
+        alert.means,
+        alert.when(SETTINGS),
+        *(look.shows for look in alert.confirm),
+        *alert.causes,
+        *alert.actions,
+    ):
         assert words.strip()
     assert alert.confirm and alert.causes and alert.actions  # noqa: PT018
 
@@ -206,3 +219,24 @@ def test_labels_of_closed_sets_are_spelled_as_declared() -> None:
                 known = per_series.get((name, label), sets.get(label))
                 if known is not None:
                     assert set(values.split("|")) <= known, (name, label, values)
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_each_engine_is_turned_off_in_its_own_words(kind: str) -> None:
+    """A page of one kind of engine never tells the flag of another; every kind that a budget takes has words."""
+    assert set(ENGINES) == set(get_args(EngineKind))
+    others = {words.off for name, words in ENGINES.items() if name != kind}
+    pages = [alert for alert in ALERTS if alert.severity is Severity.PAGE]
+    for alert in ALERTS:
+        said = alert.annotations(settings_of(engine=kind))["description"]
+        assert not [words for words in others if words in said]
+        if alert in pages:
+            assert said.endswith(f"To turn speculation off: {ENGINES[kind].off}.")
+
+
+def test_a_page_has_every_phrase_that_begins_a_line_of_a_message() -> None:
+    """What the message's template looks for stands in the description, since both are one declaration."""
+    for alert in ALERTS:
+        said = alert.annotations(SETTINGS)["description"]
+        if alert.severity is Severity.PAGE:
+            assert all(phrase in said for phrase in PHRASES)

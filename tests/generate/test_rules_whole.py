@@ -16,6 +16,7 @@ from generate.rule_cases import SERVICE, SETTINGS, Samples, grows, holds, name, 
 from generate.state_cases import FLOWING, LEFT, THERE, readable
 from specbudget.catalog import series
 from specbudget.catalog.series import SERIES, Kind
+from specbudget.catalog.sets import HTTP_SOURCES
 from specbudget.generate.rules import alerting_rules, document, recording_rules
 
 STEADY = Path(__file__).parents[1] / "fixtures" / "rules" / "steady.prom"
@@ -79,6 +80,14 @@ def test_a_healthy_fleet_raises_nothing(tmp_path: Path) -> None:
     ("says", "samples", "expected"),
     [
         ("idle", THERE | {up(): "1x60"} | readable("metrics", "1x60"), []),
+        ("engine", THERE | {up(): "1x60"} | readable("request_log", "1x60")
+         | {name(series.SOURCE_UP, source=source): holds((10, 1), (50, 0)) for source in HTTP_SOURCES}
+         | {name(series.SOURCE_ERRORS, source="loads", reason="refused"): grows((10, 0), (50, 4))},
+         ["SpecbudgetEngineDown"]),
+        ("blind", THERE | {up(): "1x60"} | readable("request_log", "1x60")
+         | {name(series.SOURCE_UP, source=source): holds((10, 1), (50, 0)) for source in HTTP_SOURCES}
+         | {name(series.SOURCE_ERRORS, source="loads", reason="http_status"): grows((10, 0), (50, 4))},
+         ["SpecbudgetSourceFailing"]),
         ("deploy", LEFT | {up(): holds((10, 1), (50, 0))} | FLOWING, ["SpecbudgetSidecarDown"]),
         (
             "renamed",
@@ -88,7 +97,7 @@ def test_a_healthy_fleet_raises_nothing(tmp_path: Path) -> None:
         ),
         ("new", THERE | {up(): "1x60"} | FLOWING | readable("metrics", "1x60"), []),
     ],
-    ids=["idle", "a deploy", "a metric was renamed", "a new service"],
+    ids=["idle", "a dead engine", "an engine that answers errors", "a deploy", "a metric was renamed", "a new service"],
 )  # fmt: skip
 def test_what_is_not_there_is_told_only_where_it_is_missed(
     says: str, samples: Samples, expected: list[str], tmp_path: Path
@@ -126,8 +135,8 @@ def test_a_page_says_what_a_person_needs_at_night(tmp_path: Path) -> None:
         "exp_annotations": {
             "summary": f"{SERVICE}: the acceptance SLO burns fast, 75% of events are bad",
             "description": (
-                "75% of the valid events of 1h missed their target length, and no fewer in the last 5m; allowed is 5%. "
-                "At more than 13.44 times that speed 2% of the budget of 28d is gone within the hour. "
+                "75% of the valid events of 1h missed their target length, and too many of the last 5m; allowed is 5%. "
+                "From 13.44 times that on, 2% of the budget of 28d is gone in 1h. "
                 "Likely cause: mix; pair unfit: taps_range; "
                 "Shortest: a a:9877 2.10; b b:9877 2.20; c c:9877 2.30; "
                 "To turn speculation off: restart the engine without --speculative-algorithm."

@@ -518,3 +518,25 @@ async def test_another_engine_starts_its_own_baseline(make: Callable[..., Polled
         await second.poll(Source.METRICS)
         assert sum(polled.page().of("verify_steps_total")) == 0
         await second.http.close()
+
+
+@pytest.mark.parametrize(
+    ("args", "adaptive"),
+    [
+        ("--speculative-algorithm EAGLE --speculative-adaptive", True),
+        (["--speculative-algorithm", "EAGLE", "--speculative-adaptive"], True),
+        ("--speculative-adaptive-config steps.json", False),
+        ("--tool-server=--speculative-adaptive", False),
+        ("--speculative-adaptive=1", True),
+        (None, False),
+    ],
+)
+async def test_before_the_engine_says_so_its_arguments_say_whether_the_window_moves(
+    make: Callable[..., PolledDesk], args: object, adaptive: bool
+) -> None:
+    """They are read as arguments, not searched for a word; a budget that is read anew is asked anew."""
+    polled = make(engine={} if args is None else {"args": args})
+    view = polled.desk.view
+    assert view.is_adaptive(polled.now) is adaptive
+    view.budget = view.budget.model_copy(update={"engine": view.budget.engine.model_copy(update={"args": None})})
+    assert view.is_adaptive(polled.now) is False

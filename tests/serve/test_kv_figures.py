@@ -18,7 +18,7 @@ from specbudget.domain.observation import EngineFacts, RankReading
 from specbudget.pair.kv import ModelFacts, Pair
 from specbudget.serve.kv_figures import KvFigures, PoolFigures, kv_figures
 from specbudget.simulate.checkpoint import write_drafter
-from specbudget.sources.checkpoint import read_checkpoint
+from specbudget.sources.checkpoint import Role, read_checkpoint, weights_per_device
 
 FACTS = EngineFacts(
     version="0.5.23",
@@ -210,3 +210,30 @@ async def test_weights_that_attention_data_parallelism_copies_are_not_made_up(
         await polled.http.close()
     assert bool(page.of("weight_memory_bytes", artifact="drafter")) is known
     assert (polled.desk.drafter_weights(polled.now) is not None) is known
+
+
+@pytest.mark.parametrize(
+    ("told", "share"),
+    [
+        ('"dtype": "auto"', 1.0),
+        ('"dtype": "float32"', 2.0),
+        ('"quantization": "fp8"', None),
+        ('"cpu_offload_gb": 4', None),
+    ],
+    ids=["as stored", "in another dtype", "quantised while they load", "partly in host memory"],
+)
+async def test_weights_are_as_the_engine_serves_them(tmp_path: Path, told: str, share: float | None) -> None:
+    """`--dtype` makes them larger or smaller; what makes them others by an unknown part leaves them unknown."""
+    write_drafter(tmp_path / "drafter")
+    checkpoint = read_checkpoint(tmp_path / "drafter")
+    stored = weights_per_device(checkpoint, DraftAlgorithm.DSPARK, 4, Role.DRAFTER)
+    assert stored is not None
+    info = f'{{"tp_size": 4, "speculative_algorithm": "DSPARK", {told}}}'
+    async with ScriptedEngine({"/server_info": Answer(info.encode())}) as engine:
+        polled = PolledDesk(engine, tmp_path, drafter={"path": "drafter"})
+        polled.desk.checkpoints[Artifact.DRAFTER] = checkpoint
+        await polled.poll(Source.SERVER_INFO)
+        page = await polled.see("sglang:num_running_reqs 1\n")
+        await polled.http.close()
+    shown = page.value("weight_memory_bytes", artifact="drafter", rank="0")
+    assert shown == (None if share is None else stored.resident_bytes * share)

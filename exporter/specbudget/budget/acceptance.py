@@ -8,11 +8,13 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from specbudget.budget.section import Length, Positive, Section
+from specbudget.budget.declared import ALL, CHECK, GENERATE, SERVE, Kind, key
+from specbudget.budget.section import Length, MaybeNoMilliseconds, Milliseconds, Positive, Section
 from specbudget.budget.units import Duration
 from specbudget.domain import break_even as break_even_domain
 
 SliForm = Literal["request", "batch", "step"]
+Pattern = Annotated[str, Kind(words="shell pattern")]
 MAX_PROFILES = 20
 DEFAULT_PROFILE = "default"
 
@@ -20,31 +22,33 @@ DEFAULT_PROFILE = "default"
 class PageGuard(Section):
     """The least traffic in the short window under which nobody is paged."""
 
-    events: Positive = 20
-    verify_steps: Positive = 500
+    events: Positive = key(20, "Events in the short window.", example="20", read_by=(SERVE, GENERATE))
+    verify_steps: Positive = key(500, "Verify steps in the short window.", example="500", read_by=(SERVE, GENERATE))
 
 
 class BreakEvenPoint(Section):
     """Break-even at one number of running requests."""
 
-    running: Positive
-    length: Length
+    running: Positive = key(..., "Running requests, rising from point to point.", example="64", read_by=ALL)
+    length: Length = key(..., "The break-even length at so many.", example="3.4", read_by=ALL)
 
 
 class BreakEvenTimes(Section):
     """Break-even from step times in milliseconds: (draft + verify + overhead) / plain."""
 
-    plain_ms: Annotated[float, Field(gt=0)]
-    draft_ms: Annotated[float, Field(ge=0)]
-    verify_ms: Annotated[float, Field(gt=0)]
-    overhead_ms: Annotated[float, Field(ge=0)] = 0.0
+    plain_ms: Milliseconds = key(..., "One decode step of the target alone.", example="9.1", read_by=ALL)
+    draft_ms: MaybeNoMilliseconds = key(..., "Drafting for one verify step.", example="3.0", read_by=ALL)
+    verify_ms: Milliseconds = key(..., "One verify step of the target.", example="14.2", read_by=ALL)
+    overhead_ms: MaybeNoMilliseconds = key(0.0, "Whatever else a verify step costs.", example="0.8", read_by=ALL)
 
 
 class BreakEvenTrial(Section):
     """Break-even from one A/B: the acceptance length at which the speed-up was measured."""
 
-    length: Length
-    speedup: Annotated[float, Field(gt=0)]
+    length: Length = key(..., "The acceptance length during the trial.", example="3.6", read_by=ALL)
+    speedup: Annotated[float, Field(gt=0), Kind(words="number above 0", unit="ratio")] = key(
+        ..., "Tokens per second with the drafter, divided by those without.", example="1.6", read_by=ALL
+    )
 
 
 UNION_TAGS = frozenset({"Number", "Points", "Times", "Trial"})
@@ -72,8 +76,8 @@ BreakEvenForm = Annotated[
 class ProfileMatch(Section):
     """Which requests belong to a profile: shell patterns on the served model and on the adapter."""
 
-    model: str | None = None
-    adapter: str | None = None
+    model: Pattern | None = key(None, "A pattern on the name of the served model.", example="ling-code-*")
+    adapter: Pattern | None = key(None, "A pattern on the name of the adapter.", example="sql-*")
 
     @model_validator(mode="after")
     def _not_empty(self) -> Self:
@@ -93,22 +97,63 @@ class Profile(Section):
     """A kind of traffic with a target of its own."""
 
     match: ProfileMatch
-    target_length: Length
-    min_output_tokens: Positive | None = None
+    target_length: Length = key(..., "The length that its requests must reach.", example="3.4")
+    min_output_tokens: Positive | None = key(
+        None,
+        "Output tokens from which one of its requests is an event.",
+        example="109",
+        without="the line's own, else ⌈32 × target_length⌉",
+    )
 
 
 class AcceptanceLine(Section):
     """The acceptance SLO, break-even and profiles."""
 
-    target_length: Length | None = None
-    objective: Annotated[float, Field(gt=0, lt=1)] = 0.95
-    window: Duration = 28 * 86400.0
-    sli: SliForm = "request"
-    min_output_tokens: Positive | None = None
+    target_length: Length | None = key(
+        None,
+        "The length that nearly every request must reach: a low quantile of what was measured, not the mean.",
+        example="2.6",
+        read_by=ALL,
+        without="there is no SLO on the length",
+    )
+    objective: Annotated[float, Field(gt=0, lt=1), Kind(words="number above 0, below 1", unit="ratio")] = key(
+        0.95, "The share of events that must reach it.", example="0.95", read_by=ALL
+    )
+    window: Duration = key(28 * 86400.0, "The window of the SLO, 1d to 90d.", example="28d", read_by=ALL)
+    sli: SliForm = key(
+        "request",
+        "What an event is: a finished request, a batch report, or a verify step. Each wants its own objective.",
+        example="request",
+        read_by=ALL,
+    )
+    min_output_tokens: Positive | None = key(
+        None,
+        "Output tokens from which a request is an event, whatever the drafter did.",
+        example="84",
+        without="⌈32 × target_length⌉",
+    )
     page_guard: PageGuard = PageGuard()
-    break_even: BreakEvenForm | None = None
-    reference: str | None = None
-    profiles: dict[str, Profile] = Field(default_factory=dict)
+    break_even: BreakEvenForm | None = key(
+        None,
+        "The length under which two models are slower than one: one number, points by running requests, step times, "
+        "or one A/B.",
+        example="[{running: 1, length: 2.1}, {running: 64, length: 3.4}]",
+        read_by=ALL,
+        without="nobody knows whether speculation pays",
+    )
+    reference: Annotated[str, Kind(words="path of a file or folder")] | None = key(
+        None,
+        "What was measured of this pair: a folder of SGLang's request records, a result file of `bench_serving`, or "
+        "JSON with lengths by profile.",
+        example="bench.json",
+        read_by=(CHECK,),
+        without="the gate cannot say whether the target can be reached",
+    )
+    profiles: dict[str, Profile] = key(
+        {},
+        f"Kinds of traffic with targets of their own, at most {MAX_PROFILES}; all other requests are `default`.",
+        example="{code: {match: {model: ling-code-*}, target_length: 3.4}}",
+    )
 
     @field_validator("window")
     @classmethod

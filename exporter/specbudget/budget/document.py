@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from specbudget.budget.acceptance import UNION_TAGS
+from specbudget.budget.declared import Kind
 from specbudget.errors import BudgetError, Problem
 
 MAX_BYTES = 1 << 20
@@ -31,6 +32,9 @@ MAX_REPEATED = 1000
 """Values that aliases may repeat in all: a few lines of aliases of aliases stand for billions of them."""
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+_OF_A_KIND = frozenset({"string_pattern_mismatch", "string_too_short", "string_too_long", "literal_error"})
+"""Faults of which the kind of the value says more than the rule that it breaks."""
 
 Loc = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
@@ -217,7 +221,9 @@ def _message(detail: ErrorDetails, loc: Loc, root: type[BaseModel]) -> str:
             return "missing: add it"
         case "value_error":
             return str(detail["ctx"]["error"])
-        case "string_pattern_mismatch" | "literal_error" if (said := _said_of(loc, root)) is not None:
+        case "string_pattern_mismatch" | "string_too_short" | "string_too_long" | "literal_error" if (
+            said := _said_of(loc, root)
+        ) is not None:
             return said
         case "literal_error" | "enum":
             return f"not known here: choose {detail['ctx']['expected']}"
@@ -229,13 +235,13 @@ def _message(detail: ErrorDetails, loc: Loc, root: type[BaseModel]) -> str:
 
 
 def _said_of(loc: Loc, root: type[BaseModel]) -> str | None:
-    """What the field at `loc` says of its own rule: the description in its declaration."""
+    """What the kind of the field at `loc` asks for."""
     model = _model_at(loc[:-1], root)
     field = _fields(model).get(str(loc[-1])) if model is not None and loc else None
     if field is None:
         return None
     inner = [item for part in get_args(field.annotation) for item in getattr(part, "__metadata__", ())]
-    return field.description or next((item.description for item in inner if getattr(item, "description", None)), None)
+    return next((item.asks for item in (*field.metadata, *inner) if isinstance(item, Kind) and item.asks), None)
 
 
 def _known_keys(loc: Loc, root: type[BaseModel]) -> list[str]:

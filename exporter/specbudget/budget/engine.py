@@ -5,21 +5,29 @@ from __future__ import annotations
 from typing import Literal, Self
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
-from specbudget.budget.section import Section
+from specbudget.budget.declared import ALL, SERVE, key
+from specbudget.budget.section import Address, File, Folder, Section
 from specbudget.budget.units import Duration, Measured, Size
 
 EngineKind = Literal["sglang", "vllm", "tensorrt-llm"]
 
 
 class Tls(Section):
-    """TLS towards the engine."""
+    """TLS towards the engine; files are read again for each request."""
 
-    ca_file: str | None = None
-    cert_file: str | None = None
-    key_file: str | None = None
-    insecure_skip_verify: bool = False
+    ca_file: File | None = key(
+        None,
+        "Certificates that are trusted, and no others.",
+        example="engine-ca.pem",
+        without="the system's authorities are trusted",
+    )
+    cert_file: File | None = key(
+        None, "The certificate that is shown to the engine; with key_file.", example="client.pem"
+    )
+    key_file: File | None = key(None, "Its private key; with cert_file.", example="client-key.pem")
+    insecure_skip_verify: bool = key(False, "Take any certificate of the engine, whoever shows it.", example="false")
 
     @model_validator(mode="after")
     def _pair(self) -> Self:
@@ -54,18 +62,65 @@ def engine_address(value: str) -> str:
 class Engine(Section):
     """The engine beside which the sidecar runs, and how it was started."""
 
-    kind: EngineKind = "sglang"
-    url: str = "http://127.0.0.1:30000"
-    version: str | None = None
-    args: str | list[str] | None = None
-    env: dict[str, str] = Field(default_factory=dict)
-    gpu_memory: Size | None = None
-    free_before_load: Measured | None = None
-    api_key_file: str | None = None
+    kind: EngineKind = key("sglang", "Which engine it is. `serve` knows SGLang only.", example="sglang", read_by=ALL)
+    url: Address = key(
+        "http://127.0.0.1:30000",
+        "Where it answers: scheme, host and port. The gate reads it if it answers.",
+        example="http://127.0.0.1:30000",
+    )
+    version: str | None = key(
+        None,
+        "Its release, before rollout; the running engine's own word wins. In quotes where it could be a number.",
+        example='"0.5.23"',
+        without="what the running engine says",
+    )
+    args: str | list[str] | None = key(
+        None,
+        "Its launch arguments, as one text or a list of words, before rollout; the running engine's own word wins. "
+        "No secret belongs here.",
+        example='"--tp 4 --speculative-algorithm DSPARK --mem-fraction-static 0.85 --enable-linear-replayssm-spec '
+        '--linear-replayssm-cache-len 32 --weight-loader-prefetch-checkpoints"',
+        without="what the running engine says",
+    )
+    env: dict[str, str] = key(
+        {},
+        "Its environment, as far as it decides how the engine behaves. No secret belongs here.",
+        example="{SGLANG_RAGGED_VERIFY_MODE: static}",
+    )
+    gpu_memory: Size | None = key(
+        None, "Memory of one GPU, as on its label: pools are predicted from it.", example="141GiB"
+    )
+    free_before_load: Measured | None = key(
+        None,
+        "Memory that is free on one GPU before any weight is loaded, as the engine's log says: makes predictions "
+        "tighter.",
+        example="139.2GiB",
+        without="estimated from gpu_memory",
+    )
+    api_key_file: File | None = key(
+        None,
+        "A file with the key of the engine's `--api-key` in one line; read again for each request.",
+        example="/run/secrets/engine-key",
+    )
     tls: Tls = Tls()
-    poll_interval: Duration = 5.0
-    request_log: str | None = None
-    server_log: str | None = None
+    poll_interval: Duration = key(
+        5.0,
+        "Time between two readings of the engine's metrics and loads, 1s to 300s.",
+        example="5s",
+        read_by=(SERVE,),
+    )
+    request_log: Folder | None = key(
+        None,
+        "The folder of SGLang's `--export-metrics-to-file-dir`: one record per finished request.",
+        example="/var/log/engine/requests",
+        without="no event of the SLO is known by request",
+    )
+    server_log: File | None = key(
+        None,
+        "The file with the engine's own output: start-up stages and batch reports.",
+        example="/var/log/engine/server.log",
+        without="no start is seen stage by stage",
+    )
 
     @field_validator("url")
     @classmethod

@@ -14,6 +14,7 @@ import yaml
 from pydantic import Field, field_validator
 
 from specbudget.budget.acceptance import BreakEvenPoint
+from specbudget.budget.declared import Kind
 from specbudget.budget.document import read_document, validated
 from specbudget.budget.engine import EngineKind
 from specbudget.budget.model import ServiceName
@@ -25,7 +26,9 @@ from specbudget.errors import BudgetError, Problem
 LOCK_NAME = "budget.lock"
 
 _Digest = Annotated[
-    str, Field(pattern=r"^[0-9a-f]{8,64}$", description="should be 8 to 64 hexadecimal digits in small letters")
+    str,
+    Field(pattern=r"^[0-9a-f]{8,64}$"),
+    Kind(words="digest", asks="should be 8 to 64 hexadecimal digits in small letters"),
 ]
 _Text = Annotated[str, Field(max_length=4096)]
 _HEADER = "# The pair that passed its checks. Written by `specbudget check --approve`; commit it beside the budget.\n"
@@ -49,7 +52,11 @@ class LockedFingerprints(Section):
 
 
 class LockedModel(Section):
-    """One model of the pair; sizes are what the KV budget was computed from."""
+    """One model of the pair; sizes are what the KV budget was computed from.
+
+    `config` holds the settings of its config.json by dotted key, each as JSON or, where that is long, as a digest.
+    Locks of earlier versions have none.
+    """
 
     fingerprints: LockedFingerprints
     path: _Text | None = None
@@ -59,6 +66,12 @@ class LockedModel(Section):
     vocab_size: Positive | None = None
     parameters: Positive | None = None
     kv_bytes_per_token: Annotated[int, Field(ge=0)] | None = None
+    config: dict[_Text, _Text] = Field(default_factory=dict)
+
+    @property
+    def compared(self) -> Fingerprints:
+        """Its digests and settings, for comparing."""
+        return Fingerprints(**self.fingerprints.model_dump(), settings=self.config or None)
 
 
 class LockedEngine(Section):
@@ -89,7 +102,7 @@ class Lock(Section):
     """A whole lock. `drafter` is left out where the drafter is part of the target's checkpoint."""
 
     lock: Annotated[
-        Literal[1], Field(description="another layout of the lock: approve the pair again with this version")
+        Literal[1], Kind(words="1", asks="another layout of the lock: approve the pair again with this version")
     ]
     service: ServiceName
     approved_at: str
@@ -121,13 +134,12 @@ class Lock(Section):
     @property
     def target_fingerprints(self) -> Fingerprints:
         """The target's digests, for comparing."""
-        return Fingerprints(**self.target.fingerprints.model_dump())
+        return self.target.compared
 
     @property
     def drafter_fingerprints(self) -> Fingerprints:
         """The drafter's digests; the target's where one checkpoint holds both."""
-        model = self.target if self.drafter is None else self.drafter
-        return Fingerprints(**model.fingerprints.model_dump())
+        return (self.target if self.drafter is None else self.drafter).compared
 
 
 @dataclass(frozen=True, slots=True)

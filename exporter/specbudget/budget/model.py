@@ -13,9 +13,11 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from specbudget.budget.acceptance import DEFAULT_PROFILE, AcceptanceLine
+from specbudget.budget.declared import ALL, CHECK, GENERATE, Kind, key
 from specbudget.budget.engine import Engine
-from specbudget.budget.section import Positive, Ratio, Section
+from specbudget.budget.section import Address, Folder, Positive, Ratio, Section
 from specbudget.budget.units import Bandwidth, Duration, Size
+from specbudget.budget.waiver import Waiver
 from specbudget.catalog.labels import DEFAULT_LABELS, REPLICA_LABELS, SERVICE_LABEL
 from specbudget.domain.drafter import DraftAlgorithm
 
@@ -23,7 +25,10 @@ ServiceName = Annotated[
     str,
     Field(
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
-        description="use letters, digits, dot, dash and underscore, starting with a letter or digit, at most 100",
+    ),
+    Kind(
+        words="name",
+        asks="use letters, digits, dot, dash and underscore, starting with a letter or digit, at most 100",
     ),
 ]
 
@@ -33,54 +38,111 @@ _ALERT_LABELS = frozenset({*REPLICA_LABELS, "severity", "service", "state", "ser
 class Target(Section):
     """The target's checkpoint."""
 
-    path: str | None = None
+    path: Folder | None = key(
+        None,
+        "The folder with its config.json. Config, tokenizer, weight index and tensor headers are read, never weights.",
+        example="/models/Ling-3.0-flash",
+        without="nothing of the target's checkpoint is known",
+    )
 
 
 class Drafter(Section):
-    """The drafter's checkpoint and algorithm (the latter where the launch arguments are silent)."""
+    """The drafter's checkpoint and algorithm."""
 
-    path: str | None = None
-    algorithm: DraftAlgorithm | None = None
+    path: Folder | None = key(
+        None,
+        "The folder with its config.json. Leave it out where the drafter is part of the target's checkpoint.",
+        example="/models/Ling-3.0-flash-dspark",
+        without="the target's checkpoint holds it, or nothing drafts",
+    )
+    algorithm: DraftAlgorithm | None = key(
+        None,
+        "How it drafts, where the launch arguments are silent. A contradiction to them is a finding.",
+        example="dspark",
+        without="what the launch arguments say, else what the drafter's config says of itself",
+    )
 
 
 class Parallelism(Section):
-    """GPUs per replica: tensor, pipeline and data parallel sizes."""
+    """GPUs per replica, where the launch arguments are silent."""
 
-    tensor: Positive = 1
-    pipeline: Positive = 1
-    data: Positive = 1
+    tensor: Positive = key(1, "Tensor parallel ranks, `--tp`.", example="4")
+    pipeline: Positive = key(1, "Pipeline stages, `--pp`.", example="1")
+    data: Positive = key(1, "Data-parallel ranks, `--dp`.", example="1")
 
 
 class ArtifactsLine(Section):
-    """Limits on loadable bytes on disk."""
+    """Limits on the bytes on disk of what the engine loads: the files that the weight index names."""
 
-    image: Size | None = None
-    target: Size | None = None
-    drafter: Size | None = None
-    total: Size | None = None
+    image: Size | None = key(None, "Most bytes of both models, where they ship in the image.", example="290GiB")
+    target: Size | None = key(None, "Most bytes of the target.", example="284GiB")
+    drafter: Size | None = key(None, "Most bytes of the drafter.", example="3GiB")
+    total: Size | None = key(None, "Most bytes of both models.", example="287GiB")
 
 
 class KvLine(Section):
-    """Limits on the two KV pools, per device."""
+    """Limits on the two KV pools. Sizes are of one GPU."""
 
-    target: Size | None = None
-    drafter: Size | None = None
-    high_water: Ratio = 0.90
-    concurrency: Positive | None = None
-    tokens_per_request: Positive | None = None
-    min_target_tokens: Positive | None = None
+    target: Size | None = key(None, "Most memory of the target's KV pool.", example="12GiB")
+    drafter: Size | None = key(None, "Most memory of the drafter's KV pool.", example="30GiB")
+    high_water: Ratio = key(0.90, "The share of a pool above which the line is at risk.", example="0.90")
+    concurrency: Positive | None = key(
+        None,
+        "Planned running requests per data-parallel rank.",
+        example="48",
+        without="the engine's own limit, else 48",
+    )
+    tokens_per_request: Positive | None = key(
+        None,
+        "Planned tokens of one request, prompt and output: take a high percentile.",
+        example="8192",
+        without="what the planned requests need is not known",
+    )
+    min_target_tokens: Positive | None = key(
+        None, "Tokens that the target's pool must hold, beside the drafter.", example="400000"
+    )
 
 
 class StagingLine(Section):
     """The start-up budget and how the two artifacts are to be staged."""
 
-    cold_start: Duration | None = None
-    mode: Literal["serial", "prefetch", "overlap"] | None = None
-    order: list[Literal["target", "drafter"]] | None = None
-    warmup: Literal["required", "optional"] | None = None
-    storage_bandwidth: Bandwidth | None = None
-    readers: Positive | None = None
-    probe_budget: Duration | None = None
+    cold_start: Duration | None = key(
+        None, "Most time from the start of the process to the first successful generation.", example="90s"
+    )
+    mode: Literal["serial", "prefetch", "overlap"] | None = key(
+        None,
+        "How checkpoints get into memory. `prefetch` needs `--weight-loader-prefetch-checkpoints`; SGLang refuses "
+        "`overlap` beside a drafter, and the gate fails it.",
+        example="prefetch",
+        read_by=ALL,
+    )
+    order: list[Literal["target", "drafter"]] | None = key(
+        None, "The order in which they load. SGLang loads the target first.", example="[target, drafter]", read_by=ALL
+    )
+    warmup: Literal["required", "optional"] | None = key(
+        None,
+        "Whether the engine must have warmed itself up before the first user; `required` fails `--skip-server-warmup`.",
+        example="required",
+        read_by=ALL,
+    )
+    storage_bandwidth: Bandwidth | None = key(
+        None,
+        "What storage gives to all readers together: the gate estimates loading from it, and a faster load was warm.",
+        example="8GiB/s",
+    )
+    readers: Positive | None = key(
+        None,
+        "Processes that each read all files, where they share no page cache.",
+        example="4",
+        read_by=(CHECK,),
+        without="one for each tensor parallel rank",
+    )
+    probe_budget: Duration | None = key(
+        None,
+        "When the start-up probe gives up: failureThreshold x periodSeconds. Loading must end before it.",
+        example="300s",
+        read_by=(CHECK,),
+    )
 
     @field_validator("order")
     @classmethod
@@ -102,8 +164,20 @@ class Lines(Section):
 class Links(Section):
     """Where pages and alerts point to."""
 
-    runbook: str | None = None
-    dashboards: str | None = None
+    runbook: Address | None = key(
+        None,
+        "The runbook; each alert adds its own anchor.",
+        example="https://runbooks.example/specbudget.md",
+        read_by=(GENERATE,),
+        without="the path of the generated file",
+    )
+    dashboards: Address | None = key(
+        None,
+        "The folder of dashboards in Grafana.",
+        example="https://grafana.example/d",
+        read_by=(GENERATE,),
+        without="a path below the same host, as of Grafana",
+    )
 
 
 LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
@@ -112,7 +186,12 @@ LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 class Rules(Section):
     """How the generated rules see the fleet: what pages and tickets are aggregated by."""
 
-    labels: tuple[str, ...] = DEFAULT_LABELS
+    labels: tuple[str, ...] = key(
+        DEFAULT_LABELS,
+        f"Labels by which pages and tickets are aggregated; `{SERVICE_LABEL}` is always among them.",
+        example=f"[{', '.join(DEFAULT_LABELS)}]",
+        read_by=(GENERATE,),
+    )
 
     @field_validator("labels")
     @classmethod
@@ -135,7 +214,9 @@ class Rules(Section):
 class Budget(Section):
     """A whole budget file."""
 
-    service: ServiceName
+    service: ServiceName = key(
+        ..., "What pages, series and files are about: one deployment of a pair.", example="ling-flash-chat", read_by=ALL
+    )
     engine: Engine = Engine()
     target: Target = Target()
     drafter: Drafter = Drafter()
@@ -143,6 +224,21 @@ class Budget(Section):
     budget: Lines = Lines()
     links: Links = Links()
     rules: Rules = Rules()
+    waivers: tuple[Waiver, ...] = key(
+        (),
+        "Findings that are accepted until a day, so that `check --strict` does not stop at them.",
+        example="[{finding: codesign.trained_for, reason: its card names this target, until: 2027-03-31}]",
+        read_by=(CHECK,),
+    )
+
+    @field_validator("waivers")
+    @classmethod
+    def _each_once(cls, value: tuple[Waiver, ...]) -> tuple[Waiver, ...]:
+        named = [waiver.finding for waiver in value]
+        twice = sorted({finding for finding in named if named.count(finding) > 1})
+        if twice:
+            raise ValueError(f"{', '.join(twice)}: waived twice: keep one")
+        return value
 
     def profile_names(self) -> tuple[str, ...]:
         """The profiles in force, `default` first."""

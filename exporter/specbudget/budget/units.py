@@ -8,6 +8,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, PlainValidator
 
+from specbudget.budget.declared import Kind
+
 _SIZES = {"B": 1}
 for _power, _letter in enumerate("KMGTP", start=1):
     _SIZES[f"{_letter}iB"] = 1024**_power
@@ -79,11 +81,21 @@ def parse_duration(value: Any) -> float:
     return span
 
 
-Size = Annotated[int, BeforeValidator(parse_size)]
+def format_duration(seconds: float) -> str:
+    """A duration as people spell it: in the largest unit up to days that leaves a whole number."""
+    for unit, length in reversed(_SECONDS.items()):
+        if unit != "w" and seconds >= length and (seconds / length).is_integer():
+            return f"{seconds / length:.0f}{unit}"
+    return f"{seconds:g}s"
+
+
+Size = Annotated[int, BeforeValidator(parse_size), Kind(words="size with a unit", unit="bytes")]
 """Bytes."""
-Measured = Annotated[MeasuredSize, PlainValidator(parse_measured)]
+Measured = Annotated[MeasuredSize, PlainValidator(parse_measured), Kind(words="size with a unit", unit="bytes")]
 """Bytes with their rounding."""
-Bandwidth = Annotated[int, BeforeValidator(parse_bandwidth)]
+Bandwidth = Annotated[
+    int, BeforeValidator(parse_bandwidth), Kind(words="size per second, with a unit", unit="bytes per second")
+]
 """Bytes per second."""
-Duration = Annotated[float, BeforeValidator(parse_duration)]
+Duration = Annotated[float, BeforeValidator(parse_duration), Kind(words="duration with a unit", unit="seconds")]
 """Seconds."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from specbudget.catalog.labels import DEFAULT_LABELS as DEFAULT_LABELS
 from specbudget.catalog.labels import REPLICA_LABELS as REPLICA_LABELS
 from specbudget.catalog.labels import SERVICE_LABEL
+from specbudget.catalog.lines import LINES, BudgetDef, LineDef
 from specbudget.catalog.promql import equals, matching, of
 from specbudget.catalog.series import SeriesDef
 from specbudget.catalog.sets import SliForm, Source
@@ -19,12 +20,17 @@ LENGTH_SECONDS = (300.0, 900.0, 1800.0)
 COLLAPSE_SECONDS, OUTLIER_SECONDS, BREAK_EVEN_SECONDS = LENGTH_SECONDS
 
 
+EVERY_LIMIT = frozenset((line.id, budget.id) for line in LINES for budget in line.budgets)
+"""Line and id of every budget."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleSettings:
     """The facts of one budget; `pages` and `tickets` are empty where no SLO is budgeted.
 
     `mode`, `order` and `warmup_required` are how the start is planned, None where nothing is. `labels` is what an
-    alert is aggregated by and always holds the service.
+    alert is aggregated by and always holds the service. `limits` are line and id of the budgets that have a limit:
+    where none of those that an alert is about has one, the alert is left out.
     """
 
     service: str
@@ -41,8 +47,13 @@ class RuleSettings:
     mode: str | None = None
     order: str | None = None
     warmup_required: bool = False
+    limits: frozenset[tuple[str, str]] = EVERY_LIMIT
     runbook: str | None = None
     dashboards: str | None = None
+
+    def has_limit(self, line: LineDef, *budgets: BudgetDef) -> bool:
+        """Whether any of these budgets of a line has a limit."""
+        return any((line.id, budget.id) in self.limits for budget in budgets)
 
     @property
     def replica(self) -> tuple[str, ...]:

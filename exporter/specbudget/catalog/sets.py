@@ -69,6 +69,9 @@ class ErrorReason(StrEnum):
     INTERNAL = "internal"
 
 
+UNANSWERED = (ErrorReason.REFUSED, ErrorReason.TIMEOUT)
+"""Reasons without an answer of any kind: nobody is there, or somebody who hangs."""
+
 _HTTP_REASONS = (
     ErrorReason.REFUSED,
     ErrorReason.TIMEOUT,

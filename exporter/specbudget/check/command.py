@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from specbudget.catalog.lines import CODESIGN
@@ -12,6 +13,7 @@ from specbudget.check.gather import gather
 from specbudget.check.plan import Plan
 from specbudget.check.progress import Progress
 from specbudget.check.report import Report, judge_plan
+from specbudget.check.waivers import check_waivers
 from specbudget.errors import BudgetError
 
 
@@ -41,6 +43,7 @@ def run_check(
             approving=approving,
             working=progress.working,
         )
+        check_waivers(plan.budget, budget, datetime.now(UTC).date())
         report = judge_plan(plan)
     if explained is not None:
         from specbudget.check.output.explain import explain

@@ -14,18 +14,20 @@ from urllib.parse import urlsplit
 from specbudget.budget.engine import Tls, engine_address
 from specbudget.budget.lock import LoadedLock, is_named_as_lock, load_lock, lock_path
 from specbudget.budget.model import Budget, resolve
-from specbudget.budget.reading import LoadedBudget, load_budget
+from specbudget.budget.reading import LoadedBudget
 from specbudget.check.plan import EngineAnswer, Plan
 from specbudget.check.reference import Reference, read_reference
 from specbudget.check.start_figures import StartFigures, read_start_figures
 from specbudget.errors import BudgetError, Problem, SourceError, SpecbudgetError
 from specbudget.pair.launch_facts import launch_facts
+from specbudget.pair.nested_drafter import load_deployment
 from specbudget.pair.side import Side, read_side
 from specbudget.pair.tokens import compare_tokenizers
 from specbudget.sources.checkpoint import read_checkpoint
 
 CONNECT_SECONDS = 1.0
-ANSWER_SECONDS = 10.0
+NAMED_SECONDS, UNASKED_SECONDS = 10.0, 2.5
+"""How long an engine may take for all that it is asked: one that was named, and one that is read only if it answers."""
 
 
 class EngineSilent(SpecbudgetError):
@@ -48,7 +50,7 @@ def gather(
     `approving`. `working` is told what is being read.
     Raises BudgetError for a budget or lock that cannot be used, EngineSilent.
     """
-    loaded = load_budget(budget_file)
+    loaded = load_deployment(budget_file)
     locked, problem = _lock(loaded, lock, approving=approving)
     plan = gather_for(
         loaded.budget, budget_file, engine_url=engine_url, asks_engine=asks_engine, lock=locked, working=working
@@ -167,7 +169,7 @@ def _engine(
         return None
     working(f"asking {url}")
     try:
-        answer = asyncio.run(_ask(budget, budget_file, url))
+        answer = asyncio.run(_ask(budget, budget_file, url, NAMED_SECONDS if given is not None else UNASKED_SECONDS))
     except SourceError as error:
         if given is not None:
             raise EngineSilent(f"--engine {given}: {error}") from error
@@ -186,8 +188,11 @@ def _listens(url: str) -> bool:
         return False
 
 
-async def _ask(budget: Budget, budget_file: Path, url: str) -> EngineAnswer:
-    """What /server_info says, and /metrics where it is open; raises SourceError when neither can be read."""
+async def _ask(budget: Budget, budget_file: Path, url: str, within: float) -> EngineAnswer:
+    """What /server_info says, and /metrics where it is open, both `within` so many seconds.
+
+    Raises SourceError when /server_info cannot be read.
+    """
     import msgspec
 
     from specbudget.sources.exposition import ExpositionError
@@ -197,6 +202,7 @@ async def _ask(budget: Budget, budget_file: Path, url: str) -> EngineAnswer:
     from specbudget.sources.sglang.start_phases import read_phases
     from specbudget.sources.upstream_tls import tls_files
 
+    end = time.monotonic() + within
     key_file = budget.engine.api_key_file
     http = EngineHttp(
         url.rstrip("/"),
@@ -205,11 +211,11 @@ async def _ask(budget: Budget, budget_file: Path, url: str) -> EngineAnswer:
     )
     try:
         try:
-            facts = read_server_info(await http.get("/server_info", within=ANSWER_SECONDS, key_required=True))
+            facts = read_server_info(await http.get("/server_info", within=within, key_required=True))
         except msgspec.DecodeError as error:
             raise SourceError("malformed", f"/server_info: not what SGLang answers: {error}") from None
         with contextlib.suppress(SourceError, ExpositionError):
-            body = await http.get("/metrics", within=ANSWER_SECONDS, key_required=False)
+            body = await http.get("/metrics", within=max(end - time.monotonic(), 0.1), key_required=False)
             reading = MetricsReader().read(body, at=time.time())
             return EngineAnswer(facts=facts, ranks=dict(reading.ranks), phases=read_phases(body))
         return EngineAnswer(facts=facts)

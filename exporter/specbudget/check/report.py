@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from specbudget.budget.waiver import Waiver
 from specbudget.catalog.lines import CODESIGN, LINES, LineDef
 from specbudget.check.plan import Plan
 from specbudget.check.rules import acceptance, artifacts, codesign, kv, staging
@@ -51,10 +52,11 @@ class LineVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What the gate says of a plan."""
+    """What the gate says of a plan. Waivers change the strict exit code and where a finding is told, and no verdict."""
 
     service: str
     lines: tuple[LineVerdict, ...]
+    waivers: tuple[Waiver, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -83,12 +85,30 @@ class Report:
         """The counted findings that ask for something to be done, the worst first."""
         order = (CheckResult.FAIL, CheckResult.UNKNOWN, CheckResult.WARN)
         wanted = [f for f in self.counted if f.result in order and (f.required or f.result is not _NOT_KNOWN)]
-        return tuple(sorted(wanted, key=lambda finding: order.index(finding.result)))
+        asked = [finding for finding in wanted if self.waiver(finding) is None]
+        return tuple(sorted(asked, key=lambda finding: order.index(finding.result)))
 
     @property
     def left_open(self) -> tuple[Finding, ...]:
-        """The counted facts that are not known and that no line requires."""
-        return tuple(f for f in self.counted if f.result is _NOT_KNOWN and not f.required)
+        """The counted facts that are not known, that no line requires and nobody waived."""
+        return tuple(f for f in self.counted if f.result is _NOT_KNOWN and not f.required and self.waiver(f) is None)
+
+    @property
+    def waived(self) -> tuple[tuple[Finding, Waiver], ...]:
+        """The counted findings that somebody waived, with who may read why."""
+        return tuple((f, waiver) for f in self.counted if (waiver := self.waiver(f)) is not None)
+
+    @property
+    def idle_waivers(self) -> tuple[tuple[Waiver, str], ...]:
+        """The waivers that waive nothing, and why."""
+        found = {finding.id: finding for finding in self.counted}
+        return tuple((w, _why_idle(found.get(w.finding))) for w in self.waivers if not _can_waive(found.get(w.finding)))
+
+    def waiver(self, finding: Finding) -> Waiver | None:
+        """The waiver of a finding; None also where it is of a kind that nobody may waive."""
+        if not _can_waive(finding):
+            return None
+        return next((waiver for waiver in self.waivers if waiver.finding == finding.id), None)
 
     @property
     def verdict(self) -> CheckResult:
@@ -105,15 +125,36 @@ class Report:
         )
 
     def exit_code(self, *, strict: bool) -> int:
-        """0 for pass and warn, 1 fail, 3 unknown. Strict: a warning is 1, and any unknown at all is 3."""
+        """0 for pass and warn, 1 fail, 3 unknown. Strict: a warning is 1, and any unknown at all is 3.
+
+        What is waived does not count among the strict ones.
+        """
         match self.verdict:
             case CheckResult.FAIL:
                 return _FAILED
             case CheckResult.UNKNOWN:
                 return _UNKNOWN
-        if strict and any(finding.result is CheckResult.UNKNOWN for finding in self.counted):
+        left = {finding.result for finding in self.counted if self.waiver(finding) is None} if strict else set()
+        if CheckResult.UNKNOWN in left:
             return _UNKNOWN
-        return _FAILED if strict and self.verdict is CheckResult.WARN else 0
+        return _FAILED if CheckResult.WARN in left else 0
+
+
+def _can_waive(finding: Finding | None) -> bool:
+    """What only --strict stops at: warnings, and facts that are not known and not required."""
+    if finding is None:
+        return False
+    return finding.result is CheckResult.WARN or (finding.result is _NOT_KNOWN and not finding.required)
+
+
+def _why_idle(finding: Finding | None) -> str:
+    match None if finding is None else finding.result:
+        case CheckResult.FAIL:
+            return "it fails, and a failure is not waived"
+        case CheckResult.UNKNOWN:
+            return "it is required and not known, which is not waived: supply the fact"
+        case _:
+            return "there is nothing to waive: take the waiver out"
 
 
 def judge_plan(plan: Plan) -> Report:
@@ -122,6 +163,7 @@ def judge_plan(plan: Plan) -> Report:
     found += codesign.pair_findings(plan)
     return Report(
         service=plan.budget.service,
+        waivers=plan.budget.waivers,
         lines=tuple(
             LineVerdict(line=line, budgeted=_budgeted(plan, line), findings=_of(line, found)) for line in LINES
         ),

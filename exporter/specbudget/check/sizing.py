@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from specbudget.budget.model import Budget
-from specbudget.check.served_weights import weight_shares, why_weights_unknown
 from specbudget.check.start_figures import StartFigures
 from specbudget.domain.argument_problems import argument_problems
 from specbudget.domain.finding import CheckResult
@@ -32,7 +31,9 @@ from specbudget.domain.pool_sizing import (
     within_share,
 )
 from specbudget.domain.pool_sizing.memory import LOG_ROUNDING
+from specbudget.domain.pool_sizing.refusals import FRACTION_UNKNOWN
 from specbudget.pair.kv import Pair
+from specbudget.pair.served_weights import weight_shares, why_weights_unknown
 from specbudget.sources.checkpoint import DeviceWeights
 
 REPACKED = 0.02
@@ -80,7 +81,8 @@ class SizingFacts:
 class PoolSize:
     """Tokens of the target's pool. `told_by` says whose number it is; None of `tokens`: not known, for `reason`.
 
-    `outcome` is the prediction, also where a running engine's own number stands.
+    `outcome` is the prediction, also where a running engine's own number stands, and `inputs` what it was made from;
+    None where they were not known. `own_fraction` is the mem_fraction_static that the engine would choose by itself.
     """
 
     tokens: TokenSpan | None
@@ -88,11 +90,24 @@ class PoolSize:
     told_by: str
     reason: str
     outcome: PoolOutcome
+    inputs: PoolInputs | None = None
+    own_fraction: float | None = None
 
 
 def pool_size(given: SizingFacts) -> PoolSize:
     """The running engine's own number, else the prediction's, else why there is none."""
-    outcome = _outcome(given)
+    prepared = _prepared(given)
+    if isinstance(prepared, str):
+        return _told(given, NotPredicted(reason=prepared))
+    outcome = predict_pool(prepared)
+    if outcome == NotPredicted(reason=FRACTION_UNKNOWN) and given.budget.engine.gpu_memory is None:
+        outcome = NotPredicted(
+            reason=f"{FRACTION_UNKNOWN}, or engine.gpu_memory, from which SGLang's own choice follows"
+        )
+    return replace(_told(given, outcome), inputs=prepared, own_fraction=_fraction(given))
+
+
+def _told(given: SizingFacts, outcome: PoolOutcome) -> PoolSize:
     running = [int(r.capacity_tokens) for r in given.ranks.values() if r.capacity_tokens]
     if running:
         least = min(running)
@@ -118,14 +133,13 @@ def _unknown(reason: str, outcome: PoolOutcome) -> PoolSize:
     return PoolSize(tokens=None, certainty=Certainty.ESTIMATE, told_by="", reason=reason, outcome=outcome)
 
 
-def _outcome(given: SizingFacts) -> PoolOutcome:
+def _prepared(given: SizingFacts) -> PoolInputs | str:
+    """What the prediction is made from, or what is missing."""
     reason = _not_readable(given)
     memory = reason if reason is not None else _memory(given)
     if isinstance(memory, str):
-        return NotPredicted(reason=memory)
-    if given.pair.scaled_fp8_latent is None:
-        return NotPredicted(reason=LATENT_LAYOUT)
-    return predict_pool(_inputs(given, memory))
+        return memory
+    return LATENT_LAYOUT if given.pair.scaled_fp8_latent is None else _inputs(given, memory)
 
 
 def _not_readable(given: SizingFacts) -> str | None:
@@ -179,7 +193,10 @@ def _memory(given: SizingFacts) -> ProfiledMemory | str:
             drafter_weights=charged,
             weights_error=error,
         )
-    return "the device's memory is not known: set engine.free_before_load or engine.gpu_memory"
+    return (
+        "the device's memory is not known: set engine.gpu_memory to what its label says, such as 80GiB; "
+        "engine.free_before_load, or the log of a start named as engine.server_log, makes the prediction exact"
+    )
 
 
 def _has_model(pair: Pair) -> bool:

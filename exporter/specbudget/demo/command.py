@@ -13,10 +13,15 @@ from rich.console import Console
 
 from specbudget.demo.screen import watch_live, watch_plain
 from specbudget.demo.tree import running
+from specbudget.simulate.choice import chosen
 
 
 def run_demo(*, scenario: str, listen: tuple[str, int] | None, folder: Path | None, seed: int, speed: float) -> int:
-    """Runs until interrupted; returns 0. Raises DemoError when a process cannot start or ends by itself."""
+    """Runs until interrupted; returns 0.
+
+    Raises ChoiceError for an unknown scenario, DemoError when a process cannot start or ends by itself.
+    """
+    chosen(scenario, speed)
     # explicit for Ctrl-C too: a shell starts what it runs in the background with that signal ignored
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)

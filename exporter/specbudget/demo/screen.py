@@ -12,6 +12,7 @@ from rich.text import Text
 
 from specbudget.catalog import series
 from specbudget.demo.readings import LineRow, Reading, fetch, line_rows
+from specbudget.demo.reasons import Reason, fetch_status, reasons
 from specbudget.demo.tree import Tree
 from specbudget.demo.wording import budget_text, legend, sentence, timeline
 from specbudget.words import bar
@@ -40,13 +41,28 @@ def watch_plain(tree: Tree, scenario: str) -> None:
     """Prints flushed lines until interrupted; raises DemoError when a process ends."""
     print(f"scenario {scenario}  engine {tree.engine_url}  sidecar {tree.sidecar_url}/metrics", flush=True)
     print(f"folder {tree.folder}", flush=True)
+    told: dict[str, Reason] = {}
     while True:
         tree.check()
         reading = fetch(tree.sidecar_url)
         if reading is not None:
             states = "  ".join(f"{row.line.id} {row.state}" for row in line_rows(reading))
             print(f"{time.strftime('%H:%M:%S')}  {states}  | {_requests(reading)}", flush=True)
+            told = _print_reasons(told, tree.sidecar_url)
         time.sleep(PLAIN_SECONDS if reading is not None else REFRESH_SECONDS)
+
+
+def _print_reasons(told: dict[str, Reason], url: str) -> dict[str, Reason]:
+    """Says of each line that is not ok why, once until it is for something else; returns what was said so far."""
+    status = fetch_status(url)
+    if status is None:
+        return told
+    now = {reason.line: reason for reason in reasons(status)}
+    for line, reason in now.items():
+        before = told.get(line)
+        if before is None or (before.state, before.subject) != (reason.state, reason.subject):
+            print(f"          {line} {reason.state}: {reason.text}", flush=True)
+    return now
 
 
 def screen(tree: Tree, scenario: str, reading: Reading | None, trace: list[float | None]) -> RenderableType:

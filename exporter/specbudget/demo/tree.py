@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -20,6 +21,9 @@ FIRST_PORT = 9877
 START_SECONDS = 20.0
 STOP_SECONDS = 3.0
 SHOWN_BYTES = 2000
+
+_WRONG_USE = 2
+_LOG_LINE = re.compile(r"\d{4}-\d\d-\d\dT\S+ [A-Z]+ ")
 
 
 class DemoError(SpecbudgetError):
@@ -47,9 +51,7 @@ def running(*, scenario: str, listen: tuple[str, int] | None, folder: Path, seed
     """Starts both processes and ends them on the way out, whatever happens. Raises DemoError."""
     engine_port = _free_port("127.0.0.1", 0)
     host, port = listen if listen is not None else ("127.0.0.1", _free_port("127.0.0.1", FIRST_PORT))
-    folder.mkdir(parents=True, exist_ok=True)
-    budget = folder / "budget.yaml"
-    budget.unlink(missing_ok=True)
+    budget = _cleared(folder) / "budget.yaml"
     with contextlib.ExitStack() as stack:
         engine = stack.enter_context(
             _process(
@@ -80,6 +82,18 @@ def running(*, scenario: str, listen: tuple[str, int] | None, folder: Path, seed
             sidecar_url=f"http://{'127.0.0.1' if host == '0.0.0.0' else shown}:{port}",
             folder=folder,
         )
+
+
+def _cleared(folder: Path) -> Path:
+    """The folder, made where it is not there, without a budget of an earlier run. Raises DemoError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "budget.yaml").unlink(missing_ok=True)
+        # what a process says goes there too
+        _output(folder, "engine").touch()
+    except OSError as error:
+        raise DemoError(f"--dir {folder}: cannot be written: {error.strerror or error}: name another folder") from error
+    return folder
 
 
 @contextlib.contextmanager
@@ -116,6 +130,10 @@ def _check(process: subprocess.Popen[bytes], name: str, folder: Path) -> None:
         output.seek(0, os.SEEK_END)
         output.seek(max(0, output.tell() - SHOWN_BYTES))
         tail = output.read().decode("utf-8", "replace").strip()
+    said = "\n".join(line for line in tail.splitlines() if not _LOG_LINE.match(line))
+    if process.returncode == _WRONG_USE and said:
+        # it has said what is wrong and what to do, and that it ended is no news beside it
+        raise DemoError(said)
     raise DemoError(f"the {name} ended with status {process.returncode}:\n{tail}")
 
 

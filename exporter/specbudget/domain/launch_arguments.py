@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from specbudget.domain.sglang_options import meanings
+from specbudget.domain.sglang_options import ALIASES, meanings
 
 Arguments = TypeVar("Arguments")
 
@@ -23,7 +23,10 @@ def launch_words(args: str | Sequence[str]) -> list[str]:
 
 
 def spelled_out(args: str | Sequence[str], release: str) -> list[str]:
-    """The words of SGLang's launch arguments, abbreviated options in full where they can only mean one."""
+    """The words of SGLang's launch arguments, each option by the one name under which it is read.
+
+    Abbreviations are in full where they can only mean one, and second names are the first.
+    """
     return [_in_full(word, release) for word in launch_words(args)]
 
 
@@ -32,7 +35,7 @@ def _in_full(word: str, release: str) -> str:
         return word
     name, equals, value = word[2:].partition("=")
     meant = meanings(name, release)
-    return f"--{meant[0]}{equals}{value}" if len(meant) == 1 else word
+    return f"--{ALIASES.get(meant[0], meant[0])}{equals}{value}" if len(meant) == 1 else word
 
 
 def launch_arguments(args: str | Sequence[str]) -> dict[str, str]:

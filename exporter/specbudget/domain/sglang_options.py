@@ -167,6 +167,29 @@ ple-offload-embedding return-input-ids return-output-ids speculative-enable-w4a4
 speculative-use-block-verification trust-request-chat-template
 """
 
+ALIASES = {
+    "attention-context-parallel-size": "attn-cp-size",
+    "attention-data-parallel-size": "attn-dp-size",
+    "cuda-graph-max-bs-decode": "cuda-graph-max-bs",
+    "data-parallel-size": "dp-size",
+    "decode-context-parallel-size": "dcp-size",
+    "enable-gdn-replayssm-spec": "enable-linear-replayssm-spec",
+    "enable-hicache": "enable-hierarchical-cache",
+    "mamba-scheduler-strategy": "mamba-radix-cache-strategy",
+    "model": "model-path",
+    "nsa-decode-backend": "dsa-decode-backend",
+    "nsa-prefill-backend": "dsa-prefill-backend",
+    "pipeline-parallel-size": "pp-size",
+    "speculative-dflash-draft-window-size": "speculative-draft-window-size",
+    "speculative-draft-model": "speculative-draft-model-path",
+    "tensor-parallel-size": "tp-size",
+}
+"""Second names of options that are read here, each with the one name under which they are read.
+
+Source: the aliases and DeprecatedAlias actions of 0.5.18 `server_args.py` and 0.5.23 `arg_groups/fields/`. What 0.5.18
+calls cuda-graph-max-bs too is cuda-graph-max-bs-decode since.
+"""
+
 _MAY_BE_BARE = frozenset({"model-checksum", "lora-paths"})
 _TOOLS = frozenset({"help", "version"})
 _VALUES = {word for block in (_BOTH_VALUES, _EARLY_VALUES, _LATE_VALUES) for word in block.split()}

@@ -12,23 +12,24 @@ from typing import Any
 import yaml
 
 from specbudget.budget.model import Budget
-from specbudget.catalog.lines import LINES
-from specbudget.catalog.series import SERVICE_LABEL, SIDECAR
+from specbudget.catalog.alerts import ALERT_LINES, Severity
+from specbudget.catalog.alerts.sidecar import ENGINE_DOWN
+from specbudget.catalog.labels import DEFAULT_LABELS
+from specbudget.catalog.promql import duration
+from specbudget.catalog.series import SERVICE_LABEL
 from specbudget.generate.files import Files
 from specbudget.generate.notification import template
 
 CONFIG = PurePosixPath("alerts/alertmanager.yml")
 TEMPLATES = PurePosixPath("alerts/templates/specbudget.tmpl")
 
-SEVERITIES = ("page", "ticket", "info")
-ALERT_LINES = (*(line.id for line in LINES), SIDECAR)
-"""Values of the label `line`: the five budget lines and the sidecar itself."""
-
-SERVICE = ("cluster", "namespace", SERVICE_LABEL)
+SERVICE = DEFAULT_LABELS
 """The labels that tell one service from another; Prometheus adds the first two where it has them."""
 
-ENGINE_DOWN = "SpecbudgetEngineDown"
-"""The alert of one replica whose engine does not answer."""
+PAGE_WAIT_SECONDS, TICKET_WAIT_SECONDS = 15.0, 300.0
+"""How long a page waits for its siblings, and a ticket for a page that explains it."""
+PAGE_JOIN_SECONDS = 60.0
+"""How long a page waits that joins one of its service: a collapse during a slow burn is news, and may not be late."""
 
 SECRETS = PurePosixPath("/etc/alertmanager/secrets")
 PAGER_KEY = SECRETS / "pagerduty-routing-key"
@@ -86,37 +87,37 @@ def config() -> str:
     return "".join(parts)
 
 
-def receiver(severity: str, line: str | None = None) -> str:
+def receiver(severity: Severity, line: str | None = None) -> str:
     """The name of who hears of it. One receiver for all pages, one for all notes; tickets have one for each line."""
-    return f"specbudget-{severity}" if severity != "ticket" or line is None else f"specbudget-ticket-{line}"
+    return f"specbudget-{severity}" if severity is not Severity.TICKET or line is None else f"specbudget-ticket-{line}"
 
 
 def _route() -> dict[str, Any]:
     ours = {
-        "receiver": receiver("ticket"),
-        "matchers": [f'line=~"{"|".join(ALERT_LINES)}"', f'severity=~"{"|".join(SEVERITIES)}"'],
+        "receiver": receiver(Severity.TICKET),
+        "matchers": [f'line=~"{"|".join(ALERT_LINES)}"', f'severity=~"{"|".join(Severity)}"'],
         "routes": [
             {
-                "receiver": receiver("page"),
-                "matchers": ['severity="page"'],
-                "group_wait": "15s",
-                # What joins a page that is there already is new to whoever looks at it: it must not wait for minutes.
-                "group_interval": "1m",
+                "receiver": receiver(Severity.PAGE),
+                "matchers": [f'severity="{Severity.PAGE}"'],
+                "group_wait": duration(PAGE_WAIT_SECONDS),
+                "group_interval": duration(PAGE_JOIN_SECONDS),
                 "repeat_interval": "4h",
             },
             {
-                "receiver": receiver("ticket"),
-                "matchers": ['severity="ticket"'],
-                "group_wait": "5m",
+                "receiver": receiver(Severity.TICKET),
+                "matchers": [f'severity="{Severity.TICKET}"'],
+                "group_wait": duration(TICKET_WAIT_SECONDS),
                 "group_interval": "15m",
                 "repeat_interval": "24h",
                 "routes": [
-                    {"receiver": receiver("ticket", line), "matchers": [f'line="{line}"']} for line in ALERT_LINES
+                    {"receiver": receiver(Severity.TICKET, line), "matchers": [f'line="{line}"']}
+                    for line in ALERT_LINES
                 ],
             },
             {
-                "receiver": receiver("info"),
-                "matchers": ['severity="info"'],
+                "receiver": receiver(Severity.INFO),
+                "matchers": [f'severity="{Severity.INFO}"'],
                 "group_wait": "30m",
                 "group_interval": "6h",
                 "repeat_interval": "72h",
@@ -124,9 +125,9 @@ def _route() -> dict[str, Any]:
         ],
     }
     return {
-        "receiver": receiver("ticket"),
+        "receiver": receiver(Severity.TICKET),
         "group_by": list(SERVICE),
-        "group_wait": "5m",
+        "group_wait": duration(TICKET_WAIT_SECONDS),
         "group_interval": "15m",
         "repeat_interval": "24h",
         "routes": [ours],
@@ -138,23 +139,26 @@ def _inhibitions() -> list[dict[str, Any]]:
     of_a_replica = [*ours, 'instance!=""']
     return [
         {
-            "source_matchers": ['severity="page"', *ours],
-            "target_matchers": ['severity="ticket"', *ours],
+            "source_matchers": [f'severity="{Severity.PAGE}"', *ours],
+            "target_matchers": [f'severity="{Severity.TICKET}"', *ours],
             "equal": [*SERVICE, "line"],
         },
         {
-            "source_matchers": [f'alertname="{ENGINE_DOWN}"', *of_a_replica],
+            "source_matchers": [f'alertname="{ENGINE_DOWN.name}"', *of_a_replica],
             # What is a source and a target, as this alert is of others of its kind, is not inhibited by its like.
-            "target_matchers": ['severity!="page"', *of_a_replica],
+            "target_matchers": [f'severity!="{Severity.PAGE}"', *of_a_replica],
             "equal": [*SERVICE, "instance"],
         },
     ]
 
 
 def _receivers() -> list[dict[str, Any]]:
-    chat = [receiver("ticket", line) for line in ALERT_LINES] + [receiver("ticket"), receiver("info")]
+    chat = [receiver(Severity.TICKET, line) for line in ALERT_LINES] + [
+        receiver(Severity.TICKET),
+        receiver(Severity.INFO),
+    ]
     page = {
-        "name": receiver("page"),
+        "name": receiver(Severity.PAGE),
         # Two ways, so that one that is broken loses no page.
         "pagerduty_configs": [
             {
@@ -170,7 +174,10 @@ def _receivers() -> list[dict[str, Any]]:
         ],
         "slack_configs": [_slack(resolved=True)],
     }
-    return [page, *({"name": name, "slack_configs": [_slack(resolved=name != receiver("info"))]} for name in chat)]
+    return [
+        page,
+        *({"name": name, "slack_configs": [_slack(resolved=name != receiver(Severity.INFO))]} for name in chat),
+    ]
 
 
 def _slack(*, resolved: bool) -> dict[str, Any]:

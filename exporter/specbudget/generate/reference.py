@@ -21,7 +21,7 @@ from specbudget.catalog.series import (
     SeriesDef,
 )
 from specbudget.catalog.sets import REASONS_BY_SOURCE
-from specbudget.generate import rule_page, rules_page
+from specbudget.generate import budget_page, rule_page, rules_page
 from specbudget.serve.status import status_schema
 
 FOLDER = Path("docs/reference")
@@ -105,6 +105,7 @@ def _status_schema() -> str:
 
 
 PAGES: dict[Path, Callable[[], str]] = {
+    FOLDER / "budget.md": budget_page.render,
     FOLDER / "series.md": render,
     FOLDER / "rules.md": rule_page.render,
     FOLDER / "rules-prometheus.md": rules_page.render,

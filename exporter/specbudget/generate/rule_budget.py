@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from specbudget.budget.model import Budget
-from specbudget.catalog.rule_settings import RuleSettings
+from specbudget.catalog.lines import ARTIFACTS, KV, STAGING
+from specbudget.catalog.rule_settings import EVERY_LIMIT, RuleSettings
 from specbudget.catalog.sets import SliForm
 from specbudget.domain.burn import LEAST_OBJECTIVE, PAGE_ROWS, TICKET_ROWS
 from specbudget.generate.files import CannotGenerate
@@ -21,6 +22,7 @@ def rule_settings(budget: Budget) -> RuleSettings:
         has_break_even=line is not None and line.break_even is not None,
         mode=None if staging is None else staging.mode,
         order=None if staging is None or staging.order is None else ",".join(staging.order),
+        limits=_limits(budget),
         warmup_required=staging is not None and staging.warmup == "required",
         runbook=budget.links.runbook,
         dashboards=budget.links.dashboards,
@@ -46,4 +48,14 @@ def rule_settings(budget: Budget) -> RuleSettings:
         slo_seconds=line.window,
         pages=tuple(rows[: len(PAGE_ROWS)]),
         tickets=tuple(rows[len(PAGE_ROWS) :]),
+    )
+
+
+def _limits(budget: Budget) -> frozenset[tuple[str, str]]:
+    """Line and id of the budgets that have a limit; of the other lines all, since other settings decide there."""
+    sections = {ARTIFACTS.id: budget.budget.artifacts, KV.id: budget.budget.kv, STAGING.id: budget.budget.staging}
+    return frozenset(
+        (line, each)
+        for line, each in EVERY_LIMIT
+        if line not in sections or getattr(sections[line], each, None) is not None
     )

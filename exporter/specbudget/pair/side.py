@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from specbudget.domain.codesign import Rope, TapStatement, VocabularyMap
 from specbudget.domain.pair_change import Fingerprints
+from specbudget.pair.config_settings import settings
 from specbudget.sources.checkpoint import Checkpoint
 from specbudget.sources.checkpoint.bounded_file import open_regular
 from specbudget.sources.checkpoint.config_file import CONFIG_NAME, ConfigReader, load_config
@@ -88,7 +89,7 @@ def read_side(checkpoint: Checkpoint) -> Side:
         return Side(
             checkpoint=checkpoint,
             tokenizer=_tokenizer_path(checkpoint.path),
-            fingerprints=_fingerprints(checkpoint),
+            fingerprints=_fingerprints(checkpoint, None),
         )
     reader = ConfigReader(checkpoint.path / CONFIG_NAME, config)
     return Side(
@@ -101,7 +102,7 @@ def read_side(checkpoint: Checkpoint) -> Side:
         sample_from_anchor=reader.flag("sample_from_anchor", *_ANCHOR_PLACES),
         tokenizer=_tokenizer_path(checkpoint.path),
         vocabulary_map=_vocabulary_map(checkpoint),
-        fingerprints=_fingerprints(checkpoint),
+        fingerprints=_fingerprints(checkpoint, settings(config)),
     )
 
 
@@ -121,6 +122,7 @@ def locked_model(side: Side, *, kv_bytes_per_token: int | None) -> LockedModel |
             index=prints.index,
             headers=prints.headers,
         ),
+        config=dict(prints.settings or {}),
         path=str(side.checkpoint.path),
         architecture=side.checkpoint.architecture,
         layers=facts.num_hidden_layers,
@@ -183,7 +185,7 @@ def _number(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _fingerprints(checkpoint: Checkpoint) -> Fingerprints:
+def _fingerprints(checkpoint: Checkpoint, config: Mapping[str, str] | None) -> Fingerprints:
     """The digests that were taken while the checkpoint was read, with that of its tokenizer."""
     digests, tokenizer = checkpoint.digests, _tokenizer_path(checkpoint.path)
     return Fingerprints(
@@ -192,6 +194,7 @@ def _fingerprints(checkpoint: Checkpoint) -> Fingerprints:
         tokenizer=None if tokenizer is None else _file_digest(tokenizer),
         index=_short(digests.index),
         headers=_short(digests.headers),
+        settings=config,
     )
 
 

@@ -7,9 +7,9 @@ import logging
 from pathlib import Path
 
 from specbudget import __version__
-from specbudget.budget.reading import load_budget
 from specbudget.errors import BudgetError, Problem, StateError
 from specbudget.logs import configure
+from specbudget.pair.nested_drafter import load_deployment
 from specbudget.serve.protection import described
 from specbudget.serve.sidecar import Sidecar
 from specbudget.serve.web_config import read_web_config
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 def run_serve(budget: Path, host: str, port: int, state: Path | None, web_config: Path | None = None) -> int:
     """Serves until SIGTERM or SIGINT; returns 0. Raises BudgetError and StateError for what cannot start."""
     configure()
-    loaded = load_budget(budget)
+    loaded = load_deployment(budget)
     kind = loaded.budget.engine.kind
     if kind not in SERVED_ENGINES:
         served = ", ".join(SERVED_ENGINES)

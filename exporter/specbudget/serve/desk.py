@@ -28,6 +28,7 @@ from specbudget.domain.observation import RankReading
 from specbudget.domain.suspects import Evidence
 from specbudget.pair.facts import simulated_length
 from specbudget.pair.kv import Pair, attention_groups, drafter_model_facts, model_facts
+from specbudget.pair.served_weights import as_served
 from specbudget.serve.acceptance_book import AcceptanceBook
 from specbudget.serve.engine_view import EngineView
 from specbudget.serve.gauge_batches import GaugeBatches
@@ -204,13 +205,14 @@ class Desk:
     def weights(self, checkpoint: Checkpoint, role: WeightRole, now: float) -> DeviceWeights | None:
         """A model's weights per device as the engine spreads them; None where they cannot be computed."""
         facts, budget = self.view.fresh_facts(now), self.loaded.budget
-        return weights_per_device(
+        stored = weights_per_device(
             checkpoint,
             self.view.algorithm(now),
             facts.tensor_parallel or budget.parallelism.tensor,
             role,
             attention_data_parallel=attention_groups(facts, budget),
         )
+        return as_served(stored, model_facts(checkpoint), facts, of_drafter=role is WeightRole.DRAFTER)
 
     def suspects(self, figures: KvFigures, now: float) -> dict[Suspect, str]:
         """Likely causes of a low or strange acceptance length, each with its sentence."""

@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from specbudget.budget.model import Budget
 from specbudget.catalog.sets import Role, Source
 from specbudget.domain.drafter import DraftAlgorithm, parse_algorithm, verify_window
-from specbudget.domain.launch_arguments import launch_words
 from specbudget.domain.observation import EngineFacts, EngineReading, RankReading
 from specbudget.domain.speculation import SpeculationReading, SpeculationState, SpeculationWatch
+from specbudget.pair.launch_facts import launch_facts
 from specbudget.serve.health import SourceHealth
 
 BROKEN_STATES = (SpeculationState.OFF, SpeculationState.FROZEN, SpeculationState.INVALID)
-
-ADAPTIVE_FLAG = "--speculative-adaptive"
 
 DEFAULT_REPORT_PASSES = 40
 """SGLang's --decode-log-interval unless /server_info says otherwise."""
@@ -31,6 +29,7 @@ class EngineView:
     facts: EngineFacts | None = None
     _states: dict[str, SpeculationState] = field(default_factory=dict)
     _watches: dict[str, SpeculationWatch] = field(default_factory=dict)
+    _launch: tuple[Budget, bool] | None = None
 
     def fresh_facts(self, now: float) -> EngineFacts:
         """/server_info while it is fresh, else facts that say nothing."""
@@ -84,7 +83,13 @@ class EngineView:
     def is_adaptive(self, now: float) -> bool:
         """True while the verify window moves at run time; before the engine says so, as it was to be launched."""
         told = self.fresh_facts(now).adaptive
-        return ADAPTIVE_FLAG in launch_words(self.budget.engine.args or "") if told is None else told
+        return self._asked_to_adapt() if told is None else told
+
+    def _asked_to_adapt(self) -> bool:
+        """Whether the launch arguments of the budget ask for it; read once for each budget."""
+        if self._launch is None or self._launch[0] is not self.budget:
+            self._launch = self.budget, bool(launch_facts(self.budget).adaptive)
+        return self._launch[1]
 
     def widest_window(self, now: float) -> int | None:
         """The verify window in force, the widest of the ranks; None while it is unknown."""

@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from specbudget.budget.reading import LoadedBudget, content_digest, load_budget
+from specbudget.budget.reading import LoadedBudget, content_digest
 from specbudget.catalog.sets import Source
 from specbudget.errors import BudgetError
+from specbudget.pair.nested_drafter import load_deployment
 from specbudget.serve.collect import collect
 from specbudget.serve.desk import Desk
 from specbudget.serve.following import Following, guarded
@@ -115,7 +116,7 @@ class Sidecar:
 
     def _reload_budget(self) -> list[str]:
         try:
-            loaded = load_budget(self.desk.loaded.path)
+            loaded = load_deployment(self.desk.loaded.path)
             if loaded.budget.engine.tls != self.desk.loaded.budget.engine.tls:
                 check_tls_files(loaded.budget, loaded.path)
         except BudgetError as error:

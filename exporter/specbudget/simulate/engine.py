@@ -9,7 +9,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from specbudget.simulate.scenarios import SCENARIOS, Scenario
+from specbudget.simulate.choice import ChoiceError, chosen
+from specbudget.simulate.scenarios import Scenario
 from specbudget.simulate.standin import StandInEngine
 
 
@@ -44,14 +45,13 @@ async def run_engine(
 
 def run(scenario_name: str, listen: str, directory: Path, seed: int = 0, speed: float = 1.0) -> int:
     """Run a scenario until SIGINT or SIGTERM. Returns 0, or 2 with one line on stderr for wrong usage."""
-    scenario = SCENARIOS.get(scenario_name)
     host, _, port = listen.rpartition(":")
-    if scenario is None:
-        return _usage(f"--scenario: {scenario_name!r} is unknown: choose one of {', '.join(SCENARIOS)}")
+    try:
+        scenario = chosen(scenario_name, speed)
+    except ChoiceError as error:
+        return _usage(str(error))
     if not port.isdecimal() or int(port) > 65535:
         return _usage(f"--listen: {listen!r}: give HOST:PORT, like 127.0.0.1:30000")
-    if not speed > 0:
-        return _usage(f"--speed: {speed}: give a number above 0")
 
     def announce(url: str) -> None:
         print(f"scenario {scenario_name} on {url}, files in {directory}", flush=True)

@@ -153,3 +153,13 @@ def test_odd_paths_survive_the_file(capsys: pytest.CaptureFixture[str], ling: Pa
     (odd / "config.json").write_bytes((ling / "drafter" / "config.json").read_bytes())
     file, _ = written(capsys, tmp_path, "--target", str(ling / "target"), "--drafter", str(odd))
     assert load_budget(file).budget.drafter.path == str(odd)
+
+
+def test_swapped_checkpoints_are_told_in_one_line(capsys: pytest.CaptureFixture[str], ling: Path) -> None:
+    """A budget of a pair the wrong way round would be of no use: none is printed, the line says what to swap."""
+    assert main(["init", "--target", str(ling / "drafter"), "--drafter", str(ling / "target")]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.count("\n") == 1
+    assert "target and drafter are swapped" in told.err
+    assert told.err.endswith(": swap --target and --drafter\n")

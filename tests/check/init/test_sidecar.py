@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from scripted_engine import Answer, ScriptedEngine
-from specbudget.check.init.sidecar import SidecarSilent, read_sidecar
+from specbudget.check.init.sidecar import read_sidecar
+from specbudget.check.init.sidecar_http import SidecarAccess, SidecarSilent
 
 METRICS = """\
 # TYPE specbudget_verify_steps_total counter
@@ -29,7 +30,7 @@ specbudget_request_acceptance_length_bucket{specbudget_service="chat",profile="d
 async def read(body: str) -> object:
     """What `read_sidecar` makes of a page; the server runs beside it."""
     async with ScriptedEngine({"/metrics": Answer(body.encode())}) as engine:
-        return await asyncio.to_thread(read_sidecar, engine.url)
+        return await asyncio.to_thread(read_sidecar, SidecarAccess(url=engine.url))
 
 
 async def test_lengths_by_ratio_of_sums_and_quantiles_by_bounds() -> None:
@@ -55,4 +56,4 @@ async def test_a_page_that_tells_nothing_is_one_line(body: str) -> None:
 def test_only_http_is_read(tmp_path: Path) -> None:
     """An address that is a file is refused."""
     with pytest.raises(SidecarSilent, match="http://HOST:PORT"):
-        read_sidecar((tmp_path / "x").as_uri())
+        read_sidecar(SidecarAccess(url=(tmp_path / "x").as_uri()))

@@ -169,6 +169,8 @@ ENGINE_CASES: list[tuple[str, PairFacts, str, CheckResult, str]] = [
     ("a draft path without an algorithm", flags(
         engine(DSPARK, algorithm=None), speculative_draft_model_path="/d"
     ), "draft_path", FAIL, "without speculation"),
+    ("a drafter of its own that no argument names", DSPARK, "draft_path", PASS, "name its folder to the engine"),
+    ("the same beside an engine that runs", engine(DSPARK, running=True), "draft_path", PASS, "drafter of the budget"),
     ("a draft path with its algorithm", flags(DSPARK, speculative_draft_model_path="/d"), "draft_path", PASS, "name"),
     ("prediction layers and a path beside them", drafter(
         flags(MTP, speculative_draft_model_path="/d"), bundled=True

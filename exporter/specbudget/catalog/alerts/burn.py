@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from specbudget.catalog.alerts.model import AlertDef, Dashboard, Severity
+from specbudget.catalog.lines import ACCEPTANCE
+from specbudget.catalog.looks import LENGTH_BY_PROFILE, LENGTH_BY_REPLICA, STATUS, SUSPECTS, VERDICTS
 from specbudget.catalog.promql import Clause, Condition, Join, Joined, duration, number
 from specbudget.catalog.recording import BAD_EVENTS, EVENTS, STEPS, Quantity
 from specbudget.catalog.rule_settings import RuleSettings
 from specbudget.domain.burn import DAY, FAST, SLOW, THREE_DAYS, BurnRow, BurnWindows
+from specbudget.words import percent, span
 
 Reader = Callable[[Quantity, float], str]
 
@@ -70,13 +73,39 @@ def _words(row: BurnRow) -> Callable[[RuleSettings], Mapping[str, str]]:
             "long": duration(windows.long_seconds),
             "short": duration(windows.short_seconds),
             "factor": number(round(windows.factor, 2)),
-            "share": f"{windows.share:.0%}",
+            "share": f"{windows.factor * windows.long_seconds / s.slo_seconds:.0%}",
             "allowed": f"{number(round(100 * (1 - s.objective), 4))}%",
             "window": duration(s.slo_seconds),
         }
 
     return words
 
+
+def _when(row: BurnRow, faster: BurnRow | None = None) -> Callable[[RuleSettings], str]:
+    """The row in words, with what is asked of its guarded window and the faster row that silences it."""
+
+    def when(s: RuleSettings) -> str:
+        windows = _row(s, row)
+        if windows is None:
+            return ""
+        guarded = windows.short_seconds if windows in s.pages else windows.long_seconds
+        unless = "" if faster is None else " It is silent while the faster burn holds."
+        return (
+            f"More than {percent(windows.factor * (1 - s.objective))} of the valid events are bad "
+            f"({number(round(windows.factor, 2))} times the allowed {number(round(100 * (1 - s.objective), 4))} %), "
+            f"over "
+            f"{span(windows.long_seconds)} and over {span(windows.short_seconds)}, with {s.guard_events} events or "
+            f"more and "
+            f"{s.guard_steps} verify steps or more in {span(guarded)}.{unless}"
+        )
+
+    return when
+
+
+_OFF_WHEN = (
+    "only if the drafter no longer pays: below break-even where that is known, else at a length near 1. Above it even "
+    "these requests are faster than without a drafter"
+)
 
 _CAUSES = (
     "the traffic mix moved to prompts that the drafter knows less well (suspect `mix`)",
@@ -85,98 +114,101 @@ _CAUSES = (
     "the drafter's KV is missing for cached prefixes or long prompts (`prefix_hits`, `long_context`)",
     "requests lose their KV and start again (`kv_pressure`)",
 )
-_CONFIRM = (
-    'sum by (verdict, profile) (increase(specbudget_slo_events_total{specbudget_service="$SERVICE"}[1h]))',
-    '1 + sum by (profile) (rate(specbudget_accepted_draft_tokens_total{specbudget_service="$SERVICE"}[5m]))'
-    ' / sum by (profile) (rate(specbudget_verify_steps_total{specbudget_service="$SERVICE"}[5m]))',
-    'max by (cause) (specbudget_acceptance_suspect{specbudget_service="$SERVICE"}) == 1',
-    "curl -s http://SIDECAR:9877/api/v1/status",
-)
+_CONFIRM = (LENGTH_BY_REPLICA, LENGTH_BY_PROFILE, VERDICTS, SUSPECTS, STATUS)
 _ACTIONS = (
     "Look at one replica: if only one is low, take it out of traffic and restart it.",
     "If target or drafter changed, go back to the pair in budget.lock.",
     "If the mix moved, give that traffic a profile with a target of its own.",
-    "If the length is below break-even, turn speculation off until the pair is mended.",
 )
 
 
-def _burn_text(what: str) -> str:
-    return (
-        "[percent] of the valid events of [long] missed their target length[target length], and no fewer in the last "
-        f"[short]; allowed is [allowed]. At more than [factor] times that speed [share] of the budget of [window] "
-        f"{what}. "
-        "Likely cause:[cause] Shortest:[worst]"
-    )
+_BURN_TEXT = (
+    "[percent] of the valid events of [long] missed their target length[target length], and too many of the last "
+    "[short]; allowed is [allowed]. From [factor] times that on, [share] of the budget of [window] is gone in [long]. "
+    "[cause] [worst]"
+)
 
 
-_OFF = " To turn speculation off: [off]."
+_OFF = " [off]"
 
 FAST_BURN = AlertDef(
     name="SpecbudgetAcceptanceFastBurn",
     severity=Severity.PAGE,
-    line="acceptance",
+    line=ACCEPTANCE.id,
     condition=lambda s: page_condition(s, FAST),
     for_seconds=120.0,
     keeps=("sli",),
     summary="[service]: the acceptance SLO burns fast, [percent] of events are bad",
-    description=_burn_text("is gone within the hour") + _OFF,
+    description=_BURN_TEXT + _OFF,
     words=_words(FAST),
     dashboard=Dashboard.ACCEPTANCE,
-    means="Most requests are slower than promised, now. At this speed the error budget lasts two days or less.",
+    means="Far more requests than allowed are slower than promised, now.",
+    when=_when(FAST),
     confirm=_CONFIRM,
     causes=_CAUSES,
     actions=_ACTIONS,
+    off=_OFF_WHEN,
 )
 
 SLOW_BURN = AlertDef(
     name="SpecbudgetAcceptanceSlowBurn",
     severity=Severity.PAGE,
-    line="acceptance",
+    line=ACCEPTANCE.id,
     condition=lambda s: page_condition(s, SLOW, page_condition(s, FAST)),
     for_seconds=300.0,
     keeps=("sli",),
     summary="[service]: the acceptance SLO burns, [percent] of events are bad",
-    description=_burn_text("is gone within hours") + _OFF,
+    description=_BURN_TEXT + _OFF,
     words=_words(SLOW),
     dashboard=Dashboard.ACCEPTANCE,
     means="For hours too many requests have been slower than promised. It is silent while the fast burn holds.",
+    when=_when(SLOW, FAST),
     confirm=_CONFIRM,
     causes=_CAUSES,
     actions=_ACTIONS,
+    off=_OFF_WHEN,
 )
 
 BURN_DAY = AlertDef(
     name="SpecbudgetAcceptanceBurnDay",
     severity=Severity.TICKET,
-    line="acceptance",
+    line=ACCEPTANCE.id,
     condition=lambda s: ticket_condition(s, DAY),
     for_seconds=900.0,
     keeps=("sli",),
     summary="[service]: the acceptance SLO loses a tenth of its budget a day",
-    description=_burn_text("is gone in a day"),
+    description=_BURN_TEXT,
     words=_words(DAY),
     dashboard=Dashboard.ACCEPTANCE,
-    means="The budget of the SLO is spent some times too fast; nobody has to get up for it. Backlogs count here.",
+    means="The budget of the SLO is spent some times too fast. Nobody has to get up for it. Backlogs count here.",
+    when=_when(DAY),
     confirm=_CONFIRM,
     causes=_CAUSES,
     actions=_ACTIONS,
+    off=_OFF_WHEN,
 )
 
 BURN_THREE_DAYS = AlertDef(
     name="SpecbudgetAcceptanceBurnThreeDays",
     severity=Severity.TICKET,
-    line="acceptance",
+    line=ACCEPTANCE.id,
     condition=lambda s: ticket_condition(s, THREE_DAYS, ticket_condition(s, DAY)),
     for_seconds=900.0,
     keeps=("sli",),
     summary="[service]: the acceptance SLO will not be kept at this rate",
-    description=_burn_text("is gone in three days"),
+    description=_BURN_TEXT,
     words=_words(THREE_DAYS),
     dashboard=Dashboard.ACCEPTANCE,
     means="At the rate of the last three days the SLO is missed at the end of its window.",
+    when=_when(THREE_DAYS, DAY),
     confirm=_CONFIRM,
     causes=_CAUSES,
-    actions=(*_ACTIONS, "If this traffic will stay, set a target that the pair can keep: `specbudget init --sidecar`."),
+    actions=(
+        *_ACTIONS,
+        "If this traffic will stay, set a target that the pair can keep: "
+        "`specbudget init --target [target] --drafter [drafter] --sidecar [sidecar]` proposes one.",
+    ),
+    off=_OFF_WHEN,
 )
 
 BURNS = (FAST_BURN, SLOW_BURN, BURN_DAY, BURN_THREE_DAYS)

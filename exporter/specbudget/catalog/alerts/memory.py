@@ -5,9 +5,23 @@ from __future__ import annotations
 from specbudget.catalog import series
 from specbudget.catalog.alerts.model import AlertDef, Dashboard, Severity
 from specbudget.catalog.lines import ARTIFACTS, KV, LineDef
+from specbudget.catalog.looks import (
+    BY_REPLICA,
+    CHECK,
+    COST_TOKENS,
+    FINGERPRINTS,
+    KV_RATIOS,
+    POOL_BYTES,
+    POOL_TOKENS,
+    Command,
+    Query,
+    grew,
+    reads,
+)
 from specbudget.catalog.promql import Clause, Condition, Join, Joined, equals, number, one_of
 from specbudget.catalog.rule_settings import RuleSettings
 from specbudget.catalog.sets import CHECKPOINT_SOURCES, Artifact, NeedBasis
+from specbudget.words import percent, span
 
 PRESSURE_SECONDS = 900
 QUEUE_GROWTH = 5.0
@@ -19,14 +33,18 @@ KEPT_CAPACITY = 0.95
 FAR_ABOVE_NEED = 2.0
 
 
-def over_budget(s: RuleSettings, line: LineDef, *budgets: str) -> Condition:
-    """A budget of the line is spent beyond its limit."""
+def over_budget(s: RuleSettings, line: LineDef, *budgets: str) -> Condition | None:
+    """A budget of the line is spent beyond its limit; None where none of them has one."""
+    if not s.has_limit(line, *(line.budget(budget) for budget in budgets)):
+        return None
     chosen = one_of("budget", (line.budget(budget).id for budget in budgets))
     used = s.of(series.BUDGET_USED_RATIO, equals("line", line.id), chosen)
     return Condition(first=Clause(query=f"max {s.by('budget')} ({used})", op=">", bound="1"))
 
 
-def _pressure(s: RuleSettings) -> Condition:
+def _pressure(s: RuleSettings) -> Condition | None:
+    if not s.has_limit(KV, KV.budget("high_water")):
+        return None
     used = s.of(series.BUDGET_USED_RATIO, equals("line", KV.id), equals("budget", KV.budget("high_water").id))
     retracted = s.of(series.KV_RETRACTIONS)
     grown = f"sum {s.by_replica()} (deriv({s.of(series.ENGINE_QUEUED)}[15m])) * {PRESSURE_SECONDS}"
@@ -99,14 +117,10 @@ def _incomplete(s: RuleSettings) -> Condition:
     return Condition(first=Clause(query=f"min {s.by('source')} ({up})", op="==", bound="0"))
 
 
-_USED = 'specbudget_budget_used_ratio{specbudget_service="$SERVICE",line="kv"}'
-_POOLS = 'specbudget_kv_pool_used_tokens{specbudget_service="$SERVICE"} / specbudget_kv_pool_capacity_tokens'
-_CAPACITY = 'specbudget_kv_pool_capacity_tokens{specbudget_service="$SERVICE"}'
-
 PRESSURE = AlertDef(
     name="SpecbudgetKvPressure",
     severity=Severity.TICKET,
-    line="kv",
+    line=KV.id,
     condition=_pressure,
     for_seconds=300.0,
     summary="[service]: the KV pool is full and requests suffer on [replicas]",
@@ -115,10 +129,16 @@ PRESSURE = AlertDef(
     ),
     dashboard=Dashboard.MEMORY,
     means="The pool is too small for the load: requests lose their KV, start again, or wait.",
+    when=lambda s: (
+        f"Over {span(PRESSURE_SECONDS)} the fuller pool of a replica is above high_water, and requests were "
+        f"retracted or "
+        f"the queue grew by more than {number(QUEUE_GROWTH)}."
+    ),
     confirm=(
-        _USED,
-        'sum by (pod, instance) (increase(specbudget_kv_retractions_total{specbudget_service="$SERVICE"}[15m]))',
-        'sum by (pod, instance) (specbudget_engine_queued_requests{specbudget_service="$SERVICE"})',
+        KV_RATIOS,
+        grew("Requests that lost their KV.", series.KV_RETRACTIONS, "15m", by=BY_REPLICA),
+        Query(shows="Requests that wait.", text=lambda s: f"sum by ({BY_REPLICA}) ({s.of(series.ENGINE_QUEUED)})"),
+        COST_TOKENS,
     ),
     causes=(
         "more or longer requests than planned",
@@ -129,19 +149,28 @@ PRESSURE = AlertDef(
         "Add replicas or lower the limit of running requests.",
         "See what the drafter costs, and whether it pays.",
     ),
+    off="if requests must be served now, replicas cannot be added, and the drafter costs much of the pool",
 )
 
 SHRANK = AlertDef(
     name="SpecbudgetKvCapacityShrank",
     severity=Severity.TICKET,
-    line="kv",
+    line=KV.id,
     condition=_shrank,
     reads_hours=True,
     summary="[service]: a KV pool of the target is smaller than at the last start",
     description=f"At least one pool holds less than {KEPT_CAPACITY:.0%} of the tokens that it held within a day.",
     dashboard=Dashboard.MEMORY,
     means="The same engine got less memory for its KV: it serves fewer requests at once than planned.",
-    confirm=(_CAPACITY, 'specbudget_device_memory_bytes{specbudget_service="$SERVICE"}'),
+    when=lambda s: (
+        f"The target's pool of a replica holds less than {percent(KEPT_CAPACITY)} of the tokens that it held within a "
+        f"day, or that "
+        "the smallest pool of the service held a day ago."
+    ),
+    confirm=(
+        POOL_TOKENS,
+        reads("Where the device's memory went at the start.", series.DEVICE_MEMORY_BYTES),
+    ),
     causes=(
         "another process holds memory of the device",
         "a larger drafter, more graphs or another memory fraction",
@@ -157,26 +186,35 @@ SHRANK = AlertDef(
 FAR_ABOVE = AlertDef(
     name="SpecbudgetKvOverAllocated",
     severity=Severity.TICKET,
-    line="kv",
+    line=KV.id,
     condition=_far_above_need,
     for_seconds=1800.0,
     summary="[service]: the drafter's KV pool is [value] times what it needs",
     description="The engine gives the drafter more KV than the planned requests can use; the target could have it.",
     dashboard=Dashboard.MEMORY,
     means="Memory lies idle that would hold requests.",
+    when=lambda s: f"The drafter's pool is more than {number(FAR_ABOVE_NEED)} times what the planned requests need.",
     confirm=(
-        'specbudget_kv_need_bytes{specbudget_service="$SERVICE",artifact="drafter"}',
-        'specbudget_kv_pool_capacity_bytes{specbudget_service="$SERVICE",artifact="drafter"}',
-        'max(specbudget_kv_cost_tokens{specbudget_service="$SERVICE"})',
+        reads(
+            "What the drafter needs.",
+            series.KV_NEED_BYTES,
+            matchers=(equals("artifact", Artifact.DRAFTER),),
+        ),
+        reads(
+            "What the engine gives it.",
+            series.KV_POOL_CAPACITY_BYTES,
+            matchers=(equals("artifact", Artifact.DRAFTER),),
+        ),
+        COST_TOKENS,
     ),
     causes=("the plan's concurrency or tokens_per_request is too small", "the engine sizes both pools alike"),
-    actions=("Correct the plan, or limit the pool (--max-total-tokens).", "Choose a drafter with a narrower window."),
+    actions=("Correct the plan, or limit the pool ([pool limit]).", "Choose a drafter with a narrower window."),
 )
 
 POOL_OVER = AlertDef(
     name="SpecbudgetKvPoolOverBudget",
     severity=Severity.TICKET,
-    line="kv",
+    line=KV.id,
     condition=lambda s: over_budget(s, KV, "target", "drafter"),
     for_seconds=600.0,
     keeps=("budget",),
@@ -184,7 +222,8 @@ POOL_OVER = AlertDef(
     description="A pool is larger than budgeted, per device.",
     dashboard=Dashboard.MEMORY,
     means="More device memory goes into this pool than was planned.",
-    confirm=(_USED, 'specbudget_kv_pool_capacity_bytes{specbudget_service="$SERVICE"}'),
+    when=lambda s: f"A pool takes more bytes than the line {KV.id} allows, per device.",
+    confirm=(KV_RATIOS, POOL_BYTES),
     causes=("another memory fraction", "another geometry of the drafter: layers, heads, dtype"),
     actions=("Correct the launch arguments or the budget.",),
 )
@@ -192,7 +231,7 @@ POOL_OVER = AlertDef(
 BELOW_FLOOR = AlertDef(
     name="SpecbudgetKvTargetTokensShort",
     severity=Severity.TICKET,
-    line="kv",
+    line=KV.id,
     condition=lambda s: over_budget(s, KV, "min_target_tokens"),
     for_seconds=600.0,
     keeps=("budget",),
@@ -200,18 +239,19 @@ BELOW_FLOOR = AlertDef(
     description="The target's pool holds fewer tokens than min_target_tokens; the budget is [percent] spent.",
     dashboard=Dashboard.MEMORY,
     means="What the drafter costs in tokens of the target is more than the plan allows.",
-    confirm=(_CAPACITY, 'max(specbudget_kv_cost_tokens{specbudget_service="$SERVICE"})'),
+    when=lambda s: "The target's pool holds fewer tokens than min_target_tokens.",
+    confirm=(POOL_TOKENS, COST_TOKENS),
     causes=("a drafter whose token costs more KV", "less free memory at the start"),
     actions=(
         "Choose a cheaper drafter, more devices, or a smaller floor.",
-        "`specbudget check --explain kv.min_target_tokens` shows the arithmetic.",
+        "`specbudget check --budget [budget] --explain kv.min_target_tokens` shows the arithmetic.",
     ),
 )
 
 ARTIFACTS_OVER = AlertDef(
     name="SpecbudgetArtifactsOverBudget",
     severity=Severity.TICKET,
-    line="artifacts",
+    line=ARTIFACTS.id,
     condition=lambda s: over_budget(s, ARTIFACTS, *(budget.id for budget in ARTIFACTS.budgets)),
     for_seconds=600.0,
     keeps=("budget",),
@@ -219,7 +259,8 @@ ARTIFACTS_OVER = AlertDef(
     description="Loadable weights on disk are more than the budget allows.",
     dashboard=Dashboard.MEMORY,
     means="Image, disk or download take more than planned.",
-    confirm=('specbudget_artifact_bytes{specbudget_service="$SERVICE"}',),
+    when=lambda s: f"More loadable bytes are on disk than a budget of the line {ARTIFACTS.id} allows.",
+    confirm=(reads("Loadable bytes on disk.", series.ARTIFACT_BYTES),),
     causes=("another dtype", "a second copy of the weights in the folder", "a larger model under the same name"),
     actions=("Remove what is not loaded, or change the budget.",),
 )
@@ -227,7 +268,7 @@ ARTIFACTS_OVER = AlertDef(
 CHANGED = AlertDef(
     name="SpecbudgetArtifactsChanged",
     severity=Severity.TICKET,
-    line="artifacts",
+    line=ARTIFACTS.id,
     condition=_changed,
     reads_hours=True,
     keeps=("artifact",),
@@ -235,15 +276,19 @@ CHANGED = AlertDef(
     description="Within a day [count] fingerprints of it were seen.",
     dashboard=Dashboard.MEMORY,
     means="The next start loads another model than the one that was checked.",
-    confirm=('specbudget_artifact_info{specbudget_service="$SERVICE"}', "specbudget check --budget budget.yaml"),
-    causes=("a rollout without `specbudget check --approve`", "a folder that is shared and was overwritten"),
-    actions=("Run `specbudget check --approve` with the new pair, or put the old model back.",),
+    when=lambda s: "Within a day two fingerprints of a model were seen, and no lock approves the present pair.",
+    confirm=(FINGERPRINTS, CHECK),
+    causes=(
+        "a rollout without `specbudget check --budget [budget] --approve`",
+        "a folder that is shared and was overwritten",
+    ),
+    actions=("Run `specbudget check --budget [budget] --approve` with the new pair, or put the old model back.",),
 )
 
 INCOMPLETE = AlertDef(
     name="SpecbudgetArtifactsIncomplete",
     severity=Severity.TICKET,
-    line="artifacts",
+    line=ARTIFACTS.id,
     condition=_incomplete,
     for_seconds=600.0,
     keeps=("source",),
@@ -251,9 +296,11 @@ INCOMPLETE = AlertDef(
     description="Files of the checkpoint are missing, cut off or git-lfs pointers. The next start would fail.",
     dashboard=Dashboard.MEMORY,
     means="The running engine is not touched; a restart would be.",
+    when=lambda s: "A checkpoint cannot be read, or is not whole.",
     confirm=(
-        'sum by (source, reason) (specbudget_source_errors_total{specbudget_service="$SERVICE"})',
-        "specbudget check --budget budget.yaml",
+        grew("Why it cannot be read.", series.SOURCE_ERRORS, "1h", by="source, reason", after=" > 0"),
+        Command(shows="Sizes of the files: a git-lfs pointer has 130 bytes.", text="ls -l [target] [drafter]"),
+        CHECK,
     ),
     causes=("a download that was cut off", "git-lfs pointers instead of weights", "a mount that went away"),
     actions=("Bring the checkpoint again and compare its fingerprint.",),

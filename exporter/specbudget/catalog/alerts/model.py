@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from specbudget.catalog.alerts.texts import DASHBOARDS, RUNBOOK, escaped, filled
+from specbudget.catalog.lines import ACCEPTANCE, ARTIFACTS, CODESIGN, KV, STAGING
+from specbudget.catalog.looks import Look
 from specbudget.catalog.promql import Condition
 from specbudget.catalog.rule_settings import RuleSettings
 from specbudget.catalog.series import SERVICE_LABEL, SIDECAR
@@ -34,8 +36,8 @@ class Dashboard(StrEnum):
         return f"specbudget-{self}"
 
 
-ALERT_LINES = ("acceptance", "kv", "artifacts", "staging", "codesign", SIDECAR)
-"""The label `line` of alerts, in the order in which the files list them."""
+ALERT_LINES = (ACCEPTANCE.id, KV.id, ARTIFACTS.id, STAGING.id, CODESIGN.id, SIDECAR)
+"""The label `line` of alerts, in the order in which the files list them: the five budget lines, then the sidecar."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +45,11 @@ class AlertDef:
     """One alert. `condition` gives None where the budget asks for nothing that could be broken.
 
     `summary` and `description` are templates of Prometheus with marks, see `filled`; `words` gives the marks that
-    only this alert has. `means`, `confirm` (queries and commands, `$SERVICE` is the service), `causes` (likeliest
-    first) and `actions` are for the runbook. `keeps` are labels that the expression keeps beside those that every
-    alert is aggregated by. `reads_hours`: its own expression goes over hours or days of samples, so that it is
-    evaluated less often.
+    only this alert has. The rest is for the runbook: `means`; `when`, the condition in words without the time that
+    it must hold; `confirm`, what to look at; `causes`, likeliest first; `actions`, in order; and `off`, when
+    speculation should be turned off, empty where that is no remedy. Causes and actions hold marks of `EngineWords`.
+    `keeps` are labels that the expression keeps beside those that every alert is aggregated by. `reads_hours`: its
+    own expression goes over hours or days of samples, so that it is evaluated less often.
     """
 
     name: str
@@ -57,9 +60,11 @@ class AlertDef:
     description: str
     dashboard: Dashboard
     means: str
-    confirm: tuple[str, ...]
+    when: Callable[[RuleSettings], str]
+    confirm: tuple[Look, ...]
     causes: tuple[str, ...]
     actions: tuple[str, ...]
+    off: str = ""
     for_seconds: float = 0.0
     keeps: tuple[str, ...] = ()
     reads_hours: bool = False

@@ -4,11 +4,27 @@ from __future__ import annotations
 
 from specbudget.catalog import series
 from specbudget.catalog.alerts.model import AlertDef, Dashboard, Severity
+from specbudget.catalog.causes import named
+from specbudget.catalog.lines import ACCEPTANCE
+from specbudget.catalog.looks import (
+    COST_TOKENS,
+    ENGINE_ALGORITHM,
+    ENGINE_LENGTH,
+    ENGINES,
+    RUNNING,
+    SPECULATION,
+    SUSPECTS,
+    Command,
+    Query,
+    grew,
+    reads,
+)
 from specbudget.catalog.promql import Clause, Condition, Join, Joined, equals, inside, number, one_of
 from specbudget.catalog.recording import LENGTHS_OF_HOUR
 from specbudget.catalog.rule_settings import RuleSettings
 from specbudget.catalog.sets import RecordOutcome, Role, SliForm, Source, Suspect
-from specbudget.domain.speculation import SpeculationState
+from specbudget.domain.speculation import FROZEN_SECONDS, SpeculationState
+from specbudget.words import percent, span
 
 LEAST_COVERAGE = 0.5
 """Share of the requests that an SLO is about: with fewer it speaks for the minority."""
@@ -19,6 +35,9 @@ UNCOVERED = ("few_tokens", "window_below_target", "invalid")
 
 WORKING = (SpeculationState.ACTIVE, SpeculationState.CAPPED, SpeculationState.OFF)
 """States in which tokens flow."""
+
+MOSTLY = 0.9
+"""Share of the time for which an engine works that has something to write."""
 
 FAR_ABOVE_TARGET = 2.0
 SURPLUS_REQUESTS = 500
@@ -73,7 +92,7 @@ def _no_records(s: RuleSettings) -> Condition:
         first=Clause(
             query=f"max {s.by_replica()} (sum {s.by_replica('rank')} (avg_over_time({working}[30m])))",
             op=">",
-            bound="0.9",
+            bound=number(MOSTLY),
         ),
         rest=(
             Joined(
@@ -121,12 +140,10 @@ def _retargeted(s: RuleSettings) -> Condition | None:
     )
 
 
-_STATE = 'specbudget_speculation_state{specbudget_service="$SERVICE"} == 1'
-
 OFF = AlertDef(
     name="SpecbudgetSpeculationOff",
     severity=Severity.TICKET,
-    line="acceptance",
+    line=ACCEPTANCE.id,
     condition=lambda s: _in_state(s, SpeculationState.OFF),
     for_seconds=600.0,
     summary="[service]: no speculation on [replicas]",
@@ -136,7 +153,8 @@ OFF = AlertDef(
     ),
     dashboard=Dashboard.ACCEPTANCE,
     means="Tokens come one a step. Either speculation was turned off and left so, or the engine never turned it on.",
-    confirm=(_STATE, 'specbudget_engine_info{specbudget_service="$SERVICE"}', "curl -s http://ENGINE:30000/v1/loads"),
+    when=lambda s: "A rank of a replica is in the state `off`.",
+    confirm=(SPECULATION, ENGINES, ENGINE_ALGORITHM),
     causes=(
         "it was turned off in an incident and not turned on again",
         "a flag of the engine that excludes speculation",
@@ -148,14 +166,17 @@ OFF = AlertDef(
 FROZEN = AlertDef(
     name="SpecbudgetSpeculationFrozen",
     severity=Severity.TICKET,
-    line="acceptance",
+    line=ACCEPTANCE.id,
     condition=lambda s: _in_state(s, SpeculationState.FROZEN),
     for_seconds=120.0,
     summary="[service]: requests are held and no token is made on [replicas]",
     description="Requests run and no token counter has moved for a minute and longer; prefill counts, too.",
     dashboard=Dashboard.ACCEPTANCE,
     means="The engine's scheduler stands still while it answers its endpoints. The length shown is of the past.",
-    confirm=(_STATE, 'sum by (pod, instance) (specbudget_engine_running_requests{specbudget_service="$SERVICE"})'),
+    when=lambda s: (
+        f"A rank is in the state `frozen`: requests run, and no token counter has moved for {span(FROZEN_SECONDS)}."
+    ),
+    confirm=(SPECULATION, RUNNING),
     causes=("a hang of a collective or of a kernel", "a deadlock of the scheduler", "a device that fell off the bus"),
     actions=("Take the replica out of traffic.", "Keep its stack (`py-spy dump`) and its log, then restart it."),
 )
@@ -163,20 +184,25 @@ FROZEN = AlertDef(
 SUSPICIOUS = AlertDef(
     name="SpecbudgetAcceptanceSuspicious",
     severity=Severity.TICKET,
-    line="acceptance",
+    line=ACCEPTANCE.id,
     condition=_suspicious,
     for_seconds=900.0,
     summary="[service]: the acceptance length is too good to be true on [replicas]",
-    description="It is at the verify window, the same to the digit, or outside what is possible. Likely cause:[cause]",
+    description="It is at the verify window, the same to the digit, or outside what is possible. [cause]",
     dashboard=Dashboard.ACCEPTANCE,
     means=(
         "Text that repeats itself, a simulated length, or a number that cannot be: nothing that is read from it, "
         "the SLO included, is worth much."
     ),
-    confirm=(_STATE, 'max by (cause) (specbudget_acceptance_suspect{specbudget_service="$SERVICE"}) == 1'),
+    when=lambda s: (
+        f"A sidecar names the cause {named(Suspect.REPETITION)} or {named(Suspect.SIMULATED)}, or a rank is in the "
+        f"state "
+        "`invalid`."
+    ),
+    confirm=(SPECULATION, SUSPECTS, ENGINE_LENGTH),
     causes=(
         "a model in a loop: look at the answers",
-        "SGLANG_SIMULATE_ACC_LEN is set",
+        "[simulated]",
         "a benchmark that sends one prompt again and again",
     ),
     actions=("Look at what is generated.", "Remove the simulation from the environment and restart."),
@@ -185,7 +211,7 @@ SUSPICIOUS = AlertDef(
 COVERAGE = AlertDef(
     name="SpecbudgetSloCoverageLow",
     severity=Severity.TICKET,
-    line="acceptance",
+    line=ACCEPTANCE.id,
     condition=_coverage,
     reads_hours=True,
     for_seconds=1800.0,
@@ -193,7 +219,10 @@ COVERAGE = AlertDef(
     description="Over 6h most requests were too short or had a verify window below the target, so nobody judges them.",
     dashboard=Dashboard.ACCEPTANCE,
     means="The SLO speaks for a minority: it can be green while most requests are slow.",
-    confirm=('sum by (reason) (increase(specbudget_slo_excluded_requests_total{specbudget_service="$SERVICE"}[6h]))',),
+    when=lambda s: (
+        f"Over 6 hours fewer than {percent(LEAST_COVERAGE)} of {COVERAGE_REQUESTS} or more requests are valid events."
+    ),
+    confirm=(grew("Why requests are no events.", series.SLO_EXCLUDED, "6h", by="reason"),),
     causes=("answers are shorter than min_output_tokens", "the engine caps or adapts its window below the target"),
     actions=("Lower min_output_tokens, or choose `sli: step`, which counts every verify step.",),
 )
@@ -201,29 +230,32 @@ COVERAGE = AlertDef(
 NO_RECORDS = AlertDef(
     name="SpecbudgetTokensWithoutRecords",
     severity=Severity.TICKET,
-    line="acceptance",
+    line=ACCEPTANCE.id,
     condition=_no_records,
     for_seconds=900.0,
     summary="[service]: tokens, and no record of them, on [replicas]",
     description="For 30m tokens flowed and no record was counted: the SLO sees none of this traffic.",
     dashboard=Dashboard.ACCEPTANCE,
     means="The engine works and its request log is not written, or not where the sidecar looks.",
+    when=lambda s: (
+        f"Of 30 minutes a rank worked more than {percent(MOSTLY)}, and not one record of the request log was counted."
+    ),
     confirm=(
-        'sum by (source, outcome) (increase(specbudget_records_total{specbudget_service="$SERVICE"}[30m]))',
-        "ls -l REQUEST_LOG_FOLDER",
+        grew("Records that were counted.", series.RECORDS, "30m", by="source, outcome"),
+        Command(shows="The newest records of the folder.", text="ls -lt [request log] | head -n 5"),
     ),
     causes=(
-        "the engine was started without --export-metrics-to-file",
+        "[no records]",
         "the folder is not the one that the sidecar mounts, or the disk is full",
         "a new engine version with another record format: see `malformed`",
     ),
-    actions=("Compare the engine's --export-metrics-to-file-dir with engine.request_log of the budget.",),
+    actions=("Compare [records] with engine.request_log of the budget.",),
 )
 
 SURPLUS = AlertDef(
     name="SpecbudgetAcceptanceOverProvisioned",
     severity=Severity.INFO,
-    line="acceptance",
+    line=ACCEPTANCE.id,
     condition=_surplus,
     reads_hours=True,
     for_seconds=900.0,
@@ -235,26 +267,41 @@ SURPLUS = AlertDef(
     ),
     dashboard=Dashboard.ACCEPTANCE,
     means="The target could be raised, or a smaller drafter would do.",
+    when=lambda s: (
+        f"Nine of ten requests of 3 days reach more than {number(FAR_ABOVE_TARGET)} times the target of their "
+        f"profile, of "
+        f"{SURPLUS_REQUESTS} requests or more."
+    ),
     confirm=(
-        "histogram_quantile(0.1, sum by (profile, le) (increase("
-        'specbudget_request_acceptance_length_bucket{specbudget_service="$SERVICE"}[3d])))',
-        'max(specbudget_kv_cost_tokens{specbudget_service="$SERVICE"})',
+        Query(
+            shows="What nine of ten requests reach, by profile.",
+            text=lambda s: (
+                f"histogram_quantile(0.1, sum by (profile, le) "
+                f"(increase({s.of(series.REQUEST_ACCEPTANCE_LENGTH, suffix='_bucket')}[3d])))"
+            ),
+        ),
+        COST_TOKENS,
     ),
     causes=("the target was set before the drafter was improved", "traffic that drafts easily"),
-    actions=("Raise target_length: `specbudget init --sidecar` proposes one.", "Try a smaller drafter or window."),
+    actions=(
+        "Raise target_length: `specbudget init --target [target] --drafter [drafter] --sidecar [sidecar]` proposes "
+        "one.",
+        "Try a smaller drafter or window.",
+    ),
 )
 
 RETARGETED = AlertDef(
     name="SpecbudgetAcceptanceTargetChanged",
     severity=Severity.INFO,
-    line="acceptance",
+    line=ACCEPTANCE.id,
     condition=_retargeted,
     keeps=("profile",),
     summary="[service]: the target of profile {{ $labels.profile }} is now [value]",
     description="Events of before were judged by the old target: burn rates mix both until their windows are over.",
     dashboard=Dashboard.ACCEPTANCE,
     means="Somebody changed the SLO. It is marked, not back-dated.",
-    confirm=('max by (profile) (specbudget_acceptance_target_length{specbudget_service="$SERVICE"})',),
+    when=lambda s: "The target of a profile is not what it was an hour ago.",
+    confirm=(reads("The targets in force.", series.ACCEPTANCE_TARGET, by="profile"),),
     causes=("a new budget file",),
     actions=("Generate the rules anew when objective, window or guards changed with it.",),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from specbudget.catalog import series
+from specbudget.catalog.engine_words import ENGINES
 from specbudget.catalog.promql import equals
 from specbudget.catalog.recording import ACCEPTED, BREAK_EVEN_OF_SERVICE, STEPS, Level
 from specbudget.catalog.rule_settings import COLLAPSE_SECONDS, OUTLIER_SECONDS, RuleSettings
@@ -16,6 +17,11 @@ DASHBOARDS = "/d"
 """Where a budget without `links` points to: the generated file, and a path of Grafana's own."""
 
 
+LIKELY_CAUSE, SHORTEST, TO_TURN_OFF = "Likely cause:", "Shortest:", "To turn speculation off:"
+PHRASES = (LIKELY_CAUSE, SHORTEST, TO_TURN_OFF)
+"""What begins a part of a description that has a line of its own in a message."""
+
+
 def escaped(text: str) -> str:
     """Text of the budget as a template says it literally."""
     return text.replace("{{", '{{ "{{" }}')
@@ -25,9 +31,9 @@ def filled(text: str, s: RuleSettings, words: Mapping[str, str]) -> str:
     """A text with its marks replaced.
 
     [service] the service, [value] the value with two digits, [count] without, [replicas] as so many replicas,
-    [percent] as a percentage, [worst] and [worst 15m] the
-    replicas with the shortest lengths, [cause] the likely causes, [off] how speculation is turned off. In parentheses,
-    and nothing where it is not known: [target length] what is in force, [break-even] the length at the present batch.
+    [percent] as a percentage. Each with the phrase that begins it: [worst] and [worst 15m] the replicas with the
+    shortest lengths, [cause] the likely causes, [off] how speculation is turned off. In parentheses, and nothing where
+    it is not known: [target length] what is in force, [break-even] what the length was compared with.
     """
     marks = {
         "[service]": f"{{{{ $labels.{SERVICE_LABEL} }}}}",
@@ -35,24 +41,16 @@ def filled(text: str, s: RuleSettings, words: Mapping[str, str]) -> str:
         "[count]": '{{ printf "%.0f" $value }}',
         "[replicas]": '{{ printf "%.0f" $value }} replica{{ if ne $value 1.0 }}s{{ end }}',
         "[percent]": "{{ $value | humanizePercentage }}",
-        "[worst]": _worst(s, COLLAPSE_SECONDS),
-        "[worst 15m]": _worst(s, OUTLIER_SECONDS),
-        "[cause]": likely_cause(s),
+        "[worst]": f"{SHORTEST}{_worst(s, COLLAPSE_SECONDS)}",
+        "[worst 15m]": f"{SHORTEST}{_worst(s, OUTLIER_SECONDS)}",
+        "[cause]": f"{LIKELY_CAUSE}{likely_cause(s)}",
         "[target length]": _target_length(s),
         "[break-even]": _break_even(s),
-        "[off]": TURN_OFF.get(s.engine, TURN_OFF["sglang"]),
+        "[off]": f"{TO_TURN_OFF} {ENGINES[s.engine].off}.",
     } | {f"[{name}]": word for name, word in words.items()}
     for mark, word in marks.items():
         text = text.replace(mark, word)
     return text
-
-
-TURN_OFF = {
-    "sglang": "restart the engine without --speculative-algorithm",
-    "vllm": "restart the engine without --speculative-config",
-    "tensorrt-llm": "restart the engine without speculative_config",
-}
-"""No engine turns speculation off while it runs."""
 
 
 def same_service(s: RuleSettings, *matchers: str) -> str:

@@ -16,11 +16,13 @@ from specbudget.budget.model import Budget
 from specbudget.check.gather import gather_for
 from specbudget.check.init.proposal import propose
 from specbudget.check.init.sidecar import read_sidecar
+from specbudget.check.init.sidecar_http import SidecarAccess
 from specbudget.check.init.text import Given, budget_text
 from specbudget.check.plan import Plan
 from specbudget.check.progress import Progress
 from specbudget.check.reference import read_reference
 from specbudget.check.report import Report, judge_plan
+from specbudget.check.rules.roles import are_swapped
 from specbudget.domain.argument_problems import keys_in
 from specbudget.domain.finding import CheckResult
 from specbudget.errors import SpecbudgetError
@@ -40,6 +42,10 @@ class InitOptions:
     drafter: Path | None = None
     engine: str | None = None
     sidecar: str | None = None
+    sidecar_ca: Path | None = None
+    sidecar_cert: Path | None = None
+    sidecar_key: Path | None = None
+    sidecar_password_file: Path | None = None
     bench: Path | None = None
     service: str | None = None
     engine_version: str | None = None
@@ -57,12 +63,16 @@ def run_init(options: InitOptions) -> int:
     and do not answer, BudgetError for a bench file that cannot be read.
     """
     _refuse_keys(options)
-    service, measured = (None, None) if options.sidecar is None else read_sidecar(options.sidecar)
+    access = _sidecar_access(options)
+    service, measured = (None, None) if access is None else read_sidecar(access)
     with Progress() as progress:
         bare = _bare_budget(options, service)
         file = Path("budget.yaml").absolute()
         plan = gather_for(bare, file, engine_url=options.engine, working=progress.working)
         _require_target(options, plan)
+        swapped = are_swapped(plan)
+        if swapped is not None:
+            raise CannotPropose(swapped.replace("target.path and drafter.path", "--target and --drafter"))
         if options.bench is not None:
             measured = read_reference(options.bench, bare, served_model=plan.facts.served_model)
         text, report = _proposed(options, replace(plan, reference=measured))
@@ -70,6 +80,22 @@ def run_init(options: InitOptions) -> int:
     _tell(report)
     _tell_what_hangs_on_the_engine(options)
     return 0
+
+
+def _sidecar_access(options: InitOptions) -> SidecarAccess | None:
+    """How the sidecar is reached; None without one. Raises CannotPropose for ways to none."""
+    if options.sidecar is None:
+        for option in ("ca", "cert", "key", "password_file"):
+            if getattr(options, f"sidecar_{option}") is not None:
+                raise CannotPropose(f"--sidecar-{option.replace('_', '-')}: of which sidecar? give --sidecar URL too")
+        return None
+    return SidecarAccess(
+        url=options.sidecar,
+        ca=options.sidecar_ca,
+        cert=options.sidecar_cert,
+        key=options.sidecar_key,
+        password_file=options.sidecar_password_file,
+    )
 
 
 def _refuse_keys(options: InitOptions) -> None:

@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from http.client import HTTPException
-from urllib.error import URLError
-from urllib.request import urlopen
 
 from specbudget.catalog.series import ACCEPTED_DRAFTS, REQUEST_ACCEPTANCE_LENGTH, SERVICE_LABEL, VERIFY_STEPS
+from specbudget.check.init.sidecar_http import SidecarAccess, SidecarSilent, read_page
 from specbudget.check.reference import Reference
 from specbudget.domain.reference_lengths import ReferenceLengths
-from specbudget.errors import SpecbudgetError
 from specbudget.sources.exposition import ExpositionError, Sample, read_samples
 
-ANSWER_SECONDS = 5.0
-MOST_BYTES = 16 << 20
 _BUCKETS = REQUEST_ACCEPTANCE_LENGTH.full_name + "_bucket"
 
 
-class SidecarSilent(SpecbudgetError):
-    """The sidecar that was named does not answer with its metrics."""
-
-
-def read_sidecar(url: str) -> tuple[str | None, Reference]:
+def read_sidecar(access: SidecarAccess) -> tuple[str | None, Reference]:
     """The service's name and what was measured; raises SidecarSilent, also where nothing was measured yet."""
-    address = url.rstrip("/").removesuffix("/metrics") + "/metrics"
-    if not address.startswith(("http://", "https://")):
-        raise SidecarSilent(f"--sidecar {url}: write its address as http://HOST:PORT")
+    address, body = read_page(access, "/metrics")
+    wanted = frozenset({_BUCKETS, VERIFY_STEPS.full_name, ACCEPTED_DRAFTS.full_name})
     try:
-        with urlopen(address, timeout=ANSWER_SECONDS) as response:
-            body = response.read(MOST_BYTES)
-        wanted = frozenset({_BUCKETS, VERIFY_STEPS.full_name, ACCEPTED_DRAFTS.full_name})
         samples = list(read_samples(body, wanted))
-    except (URLError, OSError, HTTPException, ExpositionError, ValueError) as error:
-        raise SidecarSilent(f"--sidecar {url}: does not answer with metrics: {type(error).__name__}") from error
+    except (ExpositionError, ValueError):
+        raise SidecarSilent(
+            f"--sidecar {address}: its answer is no page of metrics: is this a sidecar of specbudget?"
+        ) from None
     profiles = _measured(samples)
     if not profiles:
-        raise SidecarSilent(f"--sidecar {url}: has counted no request yet; let traffic pass first")
+        raise SidecarSilent(f"--sidecar {address}: has counted no request yet; let traffic pass first")
     service = next((sample.labels.get(SERVICE_LABEL) for sample in samples), None)
     return service, Reference(profiles=profiles, source=address)
 

@@ -6,12 +6,16 @@ import json
 import math
 from typing import Any
 
+from specbudget.budget.waiver import Waiver
 from specbudget.check.report import Report
 from specbudget.domain.finding import Exactness, Finding
 
 
 def render_json(report: Report) -> str:
-    """`verdict` and `lines`, each with its findings; a predicted number carries `low` and `high`."""
+    """`verdict` and `lines`, each with its findings; a predicted number carries `low` and `high`.
+
+    A finding that is waived carries `waived`, and its verdict all the same.
+    """
     told = {
         "verdict": report.verdict,
         "lines": [
@@ -19,7 +23,7 @@ def render_json(report: Report) -> str:
                 "line": line.line.id,
                 "budgeted": line.budgeted,
                 "verdict": line.verdict,
-                "findings": [_finding(finding) for finding in line.findings],
+                "findings": [_finding(finding, report.waiver(finding)) for finding in line.findings],
             }
             for line in report.lines
         ],
@@ -27,7 +31,7 @@ def render_json(report: Report) -> str:
     return json.dumps(told, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: Finding, waiver: Waiver | None) -> dict[str, Any]:
     told: dict[str, Any] = {
         "id": finding.id,
         "verdict": finding.result,
@@ -40,6 +44,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
     if finding.low is not None or finding.high is not None:
         told |= {"low": _finite(finding.low), "high": _finite(finding.high)}
+    if waiver is not None:
+        told["waived"] = {"reason": waiver.reason, "until": waiver.until.isoformat()}
     return told
 
 

@@ -17,12 +17,12 @@ def render_junit(report: Report) -> str:
     root = Xml.Element("testsuites", name=f"specbudget check {printable(report.service)}")
     for line in report.lines:
         if line.budgeted:
-            root.append(_suite(line))
+            root.append(_suite(line, report))
     Xml.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(root, encoding="unicode") + "\n"
 
 
-def _suite(line: LineVerdict) -> Xml.Element:
+def _suite(line: LineVerdict, report: Report) -> Xml.Element:
     kinds = [_kind(finding) for finding in line.findings]
     suite = Xml.Element(
         "testsuite",
@@ -35,6 +35,8 @@ def _suite(line: LineVerdict) -> Xml.Element:
     for finding, kind in zip(line.findings, kinds, strict=True):
         case = Xml.SubElement(suite, "testcase", classname=f"specbudget.{line.line.id}", name=finding.check)
         message = printable(finding.message)
+        if (waiver := report.waiver(finding)) is not None:
+            message = f"waived until {waiver.until}, {printable(waiver.reason)}: {message}"
         if kind is None:
             Xml.SubElement(case, "system-out").text = _spoken(finding, message)
         elif kind == "skipped":

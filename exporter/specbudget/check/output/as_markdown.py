@@ -23,6 +23,12 @@ def render_markdown(report: Report) -> str:
         parts.append(f"\n<details><summary>Not known, and not required: {len(report.left_open)}</summary>\n\n")
         parts.extend(_trouble(finding) for finding in report.left_open)
         parts.append("\n</details>\n")
+    if report.waived:
+        parts.append("\n### Waived\n\n")
+        parts.extend(
+            f"{_trouble(finding).rstrip()} *Waived until {waiver.until}: {_escaped(waiver.reason)}*\n"
+            for finding, waiver in report.waived
+        )
     parts.append("\n<details><summary>All numbers</summary>\n\n| | finding | value | limit |\n|---|---|---|---|\n")
     parts.extend(_row(finding) for finding in report.findings if finding.value is not None)
     parts.append("\n</details>\n")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from specbudget.budget.acceptance import DEFAULT_PROFILE, AcceptanceLine
 from specbudget.catalog.lines import ACCEPTANCE
 from specbudget.check.plan import Plan
+from specbudget.check.rules.engine_words import set_draft_tokens
 from specbudget.check.rules.rule import GateRule, told
 from specbudget.domain.burn import LEAST_OBJECTIVE, REACHABLE
 from specbudget.domain.finding import CheckResult, Exactness, Outcome, RuleText, fails, passes, unknown, warns
@@ -68,8 +69,7 @@ def _window(plan: Plan) -> Outcome:
         return unknown("--speculative-adaptive moves the window at run time: no single bound holds", required=False)
     if plan.window is None:
         return unknown(
-            "the verify window is not known: set --speculative-num-steps or --speculative-num-draft-tokens in "
-            "engine.args",
+            f"the verify window is not known: {set_draft_tokens(plan)}",
             required=_line(plan) is not None,
         )
     facts, algorithm = plan.facts, plan.algorithm

@@ -12,6 +12,7 @@ from specbudget.check.rules.limits import against
 from specbudget.check.rules.rule import GateRule, told
 from specbudget.domain.drafter_parameters import drafter_parameters
 from specbudget.domain.finding import Exactness, Outcome, RuleText, fails, passes, unknown, warns
+from specbudget.pair.served_weights import as_served
 from specbudget.pair.side import Side
 from specbudget.sources.checkpoint import Checkpoint, ProblemKind
 from specbudget.sources.checkpoint.config_parameters import block_drafter_shape
@@ -162,7 +163,7 @@ def _sizes(plan: Plan) -> tuple[str, ...]:
 
 def _resident(plan: Plan) -> Outcome | None:
     """The drafter's three numbers on one device: on disk, charged while the pool is sized, resident."""
-    weights = plan.drafter_device_weights
+    weights = as_served(plan.drafter_device_weights, plan.kv.drafter, plan.facts, of_drafter=True)
     if weights is None:
         return None
     words = f"{size(weights.resident_bytes)} of the drafter stay on each device"

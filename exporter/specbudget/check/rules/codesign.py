@@ -6,14 +6,16 @@ from collections.abc import Callable
 
 from specbudget.catalog.lines import CODESIGN
 from specbudget.check.plan import Plan
+from specbudget.check.rules.roles import roles
 from specbudget.check.rules.rule import GateRule
 from specbudget.domain.argument_problems import ArgumentProblem, argument_problems
 from specbudget.domain.codesign import judge
-from specbudget.domain.drafter import parse_algorithm
+from specbudget.domain.drafter import DraftAlgorithm, parse_algorithm
 from specbudget.domain.finding import CheckResult, Finding, Outcome, RuleText, fails, passes, unknown, warns
 from specbudget.domain.launch_arguments import launch_arguments, spelled_out
 from specbudget.domain.pair_change import PairChange, pair_change
 from specbudget.pair.facts import lone_facts
+from specbudget.pair.nested_drafter import is_nested
 
 _GIB = 1 << 30
 
@@ -131,12 +133,38 @@ def _silent_on_speculation(plan: Plan) -> tuple[ArgumentProblem, ...]:
     return (ArgumentProblem(CheckResult.WARN, message),)
 
 
+def _silent_on_drafter(plan: Plan) -> tuple[ArgumentProblem, ...]:
+    """Arguments that name the target and no drafter, although the budget has one in a folder of its own.
+
+    Arguments that name neither model are a part of a command line, whose paths stand elsewhere.
+    """
+    engine, launch, path = plan.budget.engine, plan.launch, plan.budget.drafter.path
+    planned = launch.algorithm is not None and plan.has_drafter and not plan.running.speculates
+    if engine.args is None or path is None or not planned or launch.drafter_path is not None:
+        return ()
+    given = launch_arguments(spelled_out(engine.args, engine.version or ""))
+    if launch.target_path is None or "config" in given or is_nested(plan.budget.target.path, path):
+        return ()
+    layers = plan.target is not None and plan.pair is not None and plan.pair.target.nextn_layers
+    own = plan.algorithm in (DraftAlgorithm.EAGLE, DraftAlgorithm.MTP) and layers
+    comes = "drafts with the prediction layers of the target instead" if own else "does not start, or takes another"
+    message = (
+        f"no --speculative-draft-model-path, without which SGLang {comes}: add --speculative-draft-model-path {path}, "
+        "as the engine sees that folder"
+    )
+    return (ArgumentProblem(CheckResult.WARN, message),)
+
+
 def _arguments(plan: Plan) -> Outcome | None:
     """What of SGLang's arguments cannot be read, or is refused; a running engine's own word fills what is not known."""
     engine = plan.budget.engine
     if engine.args is None or engine.kind != "sglang":
         return None
-    problems = (*argument_problems(engine.args, plan.facts.version or ""), *_silent_on_speculation(plan))
+    problems = (
+        *argument_problems(engine.args, plan.facts.version or ""),
+        *_silent_on_speculation(plan),
+        *_silent_on_drafter(plan),
+    )
     if not problems:
         return passes("every argument can be read")
     message = "; ".join(problem.message for problem in problems)
@@ -155,6 +183,12 @@ def _rule(what: str, asks: str, check: Callable[[Plan], Outcome | None], source:
 
 
 RULES = (
+    _rule(
+        "roles",
+        "Is the target the target and the drafter the drafter?",
+        roles,
+        "architectures and draft keys of both config.json, parameters of both checkpoints",
+    ),
     _rule("approved", "Is this the pair that was approved?", _approved, "budget.lock: fingerprints and engine release"),
     _rule(
         "arguments",

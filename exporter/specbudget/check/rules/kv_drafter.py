@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from specbudget.check.memory_advice import surer_pool
 from specbudget.check.plan import Plan
 from specbudget.check.rules.kv_line import (
-    EXACT_MEMORY,
     NO_DRAFTER,
     OWN_NEED,
     SIZING,
@@ -87,7 +89,7 @@ def _allocated(plan: Plan) -> Outcome:
         shown=size(point),
         limit_shown=size(limit),
         fix="raise kv.drafter, lower --max-total-tokens, or set --speculative-draft-kv-cache-dtype fp8_e4m3",
-        undecided=EXACT_MEMORY,
+        undecided=surer_pool(plan),
         exactness=exactness_of(plan),
         arithmetic=steps,
     )
@@ -98,14 +100,18 @@ def _cost(plan: Plan) -> Outcome:
         return passes(NO_DRAFTER)
     target, draft = plan.kv.target_token_bytes, plan.draft_kv
     charged = None if draft is None else plan.kv.charged_token_bytes(draft.bytes_per_token)
-    share = ""
+    share, parts_of_a_token = "", ""
     if target and charged is not None:
+        parts_of_a_token = f"a token: {target:,} B of the target + {charged:,} B charged for the drafter"
         ratio = kv_cost_ratio(target_token_bytes=target, charged_token_bytes=charged)
         share = f"the drafter takes {ratio:.1%} of the target's token budget ({charged:,} of {target + charged:,} B)"
     outcome = plan.pool.outcome
     if not isinstance(outcome, Prediction) or outcome.cost is None or outcome.without_drafter is None:
         why = plan.pool.reason or "the drafter's weights on one device are not known"
-        return unknown(f"{share + '; ' if share else ''}in tokens it is not known: {why}", required=False)
+        message = (
+            f"{share}; in tokens it is not known: {why}" if share else f"what the drafter costs is not known: {why}"
+        )
+        return replace(unknown(message, required=False), arithmetic=(parts_of_a_token,) if share else ())
     cost = outcome.cost
     parts = f"{count(cost.kv_tokens)} for its KV, {count(cost.weights_tokens)} for its weights"
     if cost.state_tokens:

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from specbudget.budget.model import KvLine
 from specbudget.catalog.lines import KV
 from specbudget.check.plan import Plan
+from specbudget.check.rules.engine_words import set_draft_tokens
 from specbudget.check.rules.rule import GateRule
 from specbudget.domain.finding import Exactness, Outcome, RuleText
 from specbudget.domain.pool_sizing import NotEnoughMemory, Prediction
 
 NO_DRAFTER = "no second model"
-EXACT_MEMORY = "set engine.free_before_load to what the engine's log says before the first load"
 
 GEOMETRY = "SGLang 0.5.18 and 0.5.23 model_executor/pool_configurator.py; the checkpoints' config.json"
 SIZING = "SGLang 0.5.18 and 0.5.23 mem_cache/kv_cache_configurator.py; engine.free_before_load, or its log"
@@ -63,7 +63,7 @@ def why_no_drafter(plan: Plan) -> str:
         return "its layers are not described in the checkpoint"
     if plan.kv.drafter_element_bytes is None:
         return why_no_element(plan.facts.draft_kv_dtype or plan.facts.kv_dtype)
-    return "the number of draft tokens is not known: set --speculative-num-draft-tokens"
+    return f"the number of draft tokens is not known: {set_draft_tokens(plan)}"
 
 
 def kv_rule(what: str, asks: str, check: Callable[[Plan], Outcome | None], source: str, unit: str = "") -> GateRule:

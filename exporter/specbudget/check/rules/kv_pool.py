@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from specbudget.check.memory_advice import larger_pool, surer_pool
 from specbudget.check.plan import Plan
 from specbudget.check.rules.kv_line import (
-    EXACT_MEMORY,
     SIZING,
     exactness_of,
     kv_rule,
@@ -27,7 +27,7 @@ def _pool_tokens(plan: Plan) -> Outcome | None:
         outcome = plan.pool.outcome
         return Outcome(
             result=CheckResult.FAIL,
-            message=outcome.message,
+            message=f"{outcome.message}: {larger_pool(plan, limit or 1)}",
             value=0,
             limit=limit,
             floor=True,
@@ -54,11 +54,9 @@ def _pool_tokens(plan: Plan) -> Outcome | None:
         limit=limit,
         shown=f"{count(tokens.point)} tokens",
         limit_shown=count(limit),
-        fix="raise --mem-fraction-static, use more devices or a drafter with fewer KV heads, or lower "
-        "kv.min_target_tokens",
+        fix=f"{larger_pool(plan, limit)}, or lower kv.min_target_tokens",
         floor=True,
-        undecided="set engine.free_before_load to what the engine's log says before the first load, and "
-        "--mem-fraction-static",
+        undecided=surer_pool(plan),
         exactness=exactness_of(plan),
         arithmetic=steps_of(plan),
     )
@@ -80,7 +78,7 @@ def _target_pool(plan: Plan) -> Outcome | None:
         shown=size(point),
         limit_shown=size(limit),
         fix="raise kv.target, or lower --max-total-tokens",
-        undecided=EXACT_MEMORY,
+        undecided=surer_pool(plan),
         exactness=exactness_of(plan),
         arithmetic=steps_of(plan),
     )

@@ -8,6 +8,7 @@ from dataclasses import replace
 from specbudget.budget.model import StagingLine
 from specbudget.catalog.lines import STAGING
 from specbudget.check.plan import Plan
+from specbudget.check.rules.engine_words import is_sglang, not_read
 from specbudget.check.rules.limits import against
 from specbudget.check.rules.rule import GateRule, told
 from specbudget.domain.finding import CheckResult, Exactness, Outcome, RuleText, fails, passes, unknown, warns
@@ -143,16 +144,18 @@ def _as_planned(plan: Plan) -> Outcome | None:
         return None
     mode = StagingMode(line.mode)
     if mode is StagingMode.OVERLAP:
+        if plan.has_drafter and not is_sglang(plan):
+            return unknown(not_read(plan, "whether two models can be staged with overlap"), required=False)
         if plan.has_drafter:
             return fails(
-                "staging.mode: overlap: SGLang refuses overlapped staging with any speculation, and loads target and "
-                "drafter one after the other; plan serial or prefetch",
+                "staging.mode: overlap cannot be had beside a drafter, codesign.staging_mode says why: plan serial or "
+                "prefetch",
                 value=mode,
             )
         return passes("overlap, without a drafter", value=mode)
     prefetches = plan.facts.prefetches
     if prefetches is None:
-        return unknown(f"mode: {mode}; the engine's arguments are not known: set engine.args", required=False)
+        return unknown(not_read(plan, f"mode: {mode}; how the engine stages"), required=False)
     if (mode is StagingMode.PREFETCH) != prefetches:
         verb = "add" if mode is StagingMode.PREFETCH else "drop"
         return warns(
@@ -167,6 +170,8 @@ def _order(plan: Plan) -> Outcome | None:
     line = _line(plan)
     if line is None or line.order is None or not plan.has_drafter:
         return None
+    if not is_sglang(plan):
+        return unknown(not_read(plan, "the order in which the engine loads"), required=False)
     if line.order == ["target", "drafter"]:
         return passes("target, then drafter")
     return fails(
@@ -181,7 +186,7 @@ def _warmup(plan: Plan) -> Outcome | None:
         return None
     skips = plan.facts.skips_warmup
     if skips is None:
-        return unknown("warmup: required; the engine's arguments are not known: set engine.args", required=False)
+        return unknown(not_read(plan, "warmup: required; whether the engine warms up"), required=False)
     if skips:
         return fails(
             "warmup: required, and --skip-server-warmup is given: the first user would wait for it; drop the argument"

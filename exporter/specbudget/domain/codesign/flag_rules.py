@@ -42,7 +42,11 @@ def _draft_path(facts: PairFacts) -> Outcome:
             "drafter than the prediction layers in the target's checkpoint; set drafter.path, or drop the argument",
             value=path,
         )
-    return passes("the arguments name the drafter" if path is not None else "the drafter of the budget")
+    if path is not None:
+        return passes("the arguments name the drafter")
+    if facts.engine.running:
+        return passes("the drafter of the budget")
+    return passes("the drafter of the budget; name its folder to the engine with --speculative-draft-model-path")
 
 
 def _bundled(facts: PairFacts) -> Outcome:

@@ -173,7 +173,4 @@ def _max_running(inputs: PoolInputs, rows: int, state: StatePool | None) -> int 
 def _refusal(inputs: PoolInputs, rest: Span, state: StatePool | None) -> str:
     left = f"{rest.point:.2f} GiB are left for KV" if rest.point > 0 else f"{-rest.point:.2f} GiB are missing"
     slots = "" if state is None or state.slots >= state.ratio else ", which do not hold the state of one request"
-    return (
-        f"not enough memory: at mem_fraction_static {inputs.fraction} {left} beside the weights{slots}; "
-        "raise --mem-fraction-static, or use more devices"
-    )
+    return f"not enough memory: at mem_fraction_static {inputs.fraction} {left} beside the weights{slots}"

@@ -7,6 +7,8 @@ from specbudget.domain.kv_geometry import AttentionLayer, LatentLayer, SharedKvL
 from specbudget.domain.pool_sizing.inputs import READ_RELEASES, PoolInputs, ServingRole
 from specbudget.domain.pool_sizing.state_sizing import device_states, has_recurrent_layers
 
+FRACTION_UNKNOWN = "mem_fraction_static is not given and cannot be derived: set --mem-fraction-static in engine.args"
+
 
 def why_not_predicted(inputs: PoolInputs) -> str | None:
     """The first reason why the size of the pool is not predicted; None where it is."""
@@ -27,7 +29,7 @@ def _engine(inputs: PoolInputs) -> str | None:
     if inputs.context_parallel > 1:
         return "context parallelism may split the layers' KV over its ranks"
     if inputs.fraction is None:
-        return "mem_fraction_static is not given and cannot be derived: set --mem-fraction-static in engine.args"
+        return FRACTION_UNKNOWN
     return None
 
 
