@@ -6,7 +6,6 @@ import contextlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,9 @@ from e2e.alert_runs import AlertRun, rules_of
 from e2e.deployment import reserved_ports
 from e2e.pace import Pace, seconds_of
 from e2e.running_prometheus import Prometheus, running_prometheus
-from specbudget.catalog.alerts import ALERTS, AlertDef, Severity
+from specbudget.catalog.alerts import AlertDef, Severity
 from specbudget.catalog.recording import SELDOM_SECONDS
+from specbudget.domain.time_to_page import Cadence
 from specbudget.generate import alertmanager
 
 NAMESPACE = "e2e"
@@ -78,16 +78,11 @@ class Alerting:
         """Seconds that the generated configuration lets a notification wait for others of its group, at this pace."""
         return self.pace.seconds(_GROUP_WAITS[severity])
 
-    @cached_property
-    def slowest(self) -> float:
-        """Seconds within which any alert whose condition holds is told, at this pace."""
-        return max(self.wait_after_condition(alert) for alert in ALERTS)
-
     def wait_after_condition(self, alert: AlertDef) -> float:
         """The most seconds from a condition that holds to the message: scrape, evaluations, `for`, group."""
         evaluation = self.pace.seconds(SELDOM_SECONDS) if alert.reads_hours else self.pace.evaluation
-        own = self.pace.seconds(alert.for_seconds) + self.wait_of(alert.severity)
-        return self.pace.scrape + self.pace.evaluation + 2 * evaluation + own
+        cadence = Cadence(scrape=self.pace.scrape, evaluation=evaluation, notification=self.wait_of(alert.severity))
+        return cadence.longest_wait(self.pace.seconds(alert.for_seconds))
 
 
 def _group_waits() -> dict[str, float]:
