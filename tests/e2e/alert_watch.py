@@ -142,9 +142,10 @@ def times_to_page(run: AlertRun, deployment: Deployment, chain: Alerting, told: 
     text = deployment.budget.read_text()
     settings = settings_of(text, Path(deployment.folder))
     assert settings == settings_of(stand_ins_budget(run), Path(deployment.folder)), f"{run.name}: not the rules loaded"
-    first = min((phase.at for phase in SCENARIOS[run.scenario].phases), default=0.0)
-    changed = deployment.truth()["ready_at"] + first
     pages = [alert for alert in run.alerts if alert.severity is Severity.PAGE]
+    if not pages:
+        return []
+    changed = deployment.truth()["ready_at"] + min(phase.at for phase in SCENARIOS[run.scenario].phases)
     joins = chain.pace.seconds(PAGE_JOIN_SECONDS) if len(pages) > 1 else 0.0
     found = []
     for alert in pages:
