@@ -33,11 +33,13 @@ run: setup ## Start the demo: a stand-in engine and the sidecar on 127.0.0.1:987
 	@$(BIN)/specbudget demo --listen 127.0.0.1:9877
 
 .PHONY: tools
-tools: ## Fetch Prometheus, Alertmanager and VictoriaMetrics of three ages into .cache (installs nothing)
+tools: ## Fetch what tests need into .cache: Prometheus and its family in three ages, axe-core; root gets Chromium
 	@scripts/fetch-prometheus-tools.sh promtool prometheus prometheus-alertmanager victoria-metrics
 	@scripts/fetch-prometheus-tools.sh --suite bookworm prometheus prometheus-alertmanager victoria-metrics
 	@scripts/fetch-prometheus-tools.sh --suite sid promtool prometheus prometheus-alertmanager victoria-metrics || \
 	  echo "sid moves and could not be fetched: what needs the newest release is skipped" >&2
+	@scripts/need-chromium.sh
+	@scripts/fetch-axe-core.sh || [ -z "$${CI:-}" ]
 
 .PHONY: test
 test: setup tools check ## Run every check and every test
@@ -74,6 +76,10 @@ bench: setup ## Measure reading speed, and the processor time of the request log
 	@$(BIN)/python bench/checkpoint.py
 	@command -v mtail >/dev/null || scripts/fetch-prometheus-tools.sh mtail
 	@$(BIN)/python bench/ingest.py
+
+.PHONY: week
+week: setup tools ## Judge a simulated week, healthy and with incidents, by Prometheus's own rule engine (half an hour)
+	@$(BIN)/pytest -n $(WORKERS) tests/week/prometheus_week.py $(PYTEST_ARGS)
 
 .PHONY: clean
 clean: ## Remove .venv, caches and build output

@@ -6,17 +6,20 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.serve.page.statuses import a_status
 
 from specbudget.demo.reasons import MOST_LETTERS, Reason, reasons
-from specbudget.serve.status import Status
+from specbudget.serve.status_model import Status
 
 UNITS = {"target": "bytes", "target_length": "tokens", "burn_fast": "ratio", "high_water": "ratio", "pair": "ratio"}
 
 
 def budget(name: str, spent: float | None, limit: float, ratio: float | None, why: str = "") -> dict[str, Any]:
     """One budget of a line, as the status shows it."""
+    state = "unknown" if ratio is None else "breach" if ratio > 1 else "at_risk" if ratio > 0.9 else "ok"
     return {
         "budget": name,
+        "state": state,
         "unit": UNITS[name],
         "spent": spent,
         "limit": limit,
@@ -47,9 +50,7 @@ def told(
         "causes": parts.get("causes", []),
     }
     status = {
-        "service": "chat",
-        "version": "0",
-        "at": 0.0,
+        **msgspec.to_builtins(a_status()),
         "lines": lines,
         "acceptance": acceptance | {"ranks": parts.get("ranks", [])},
         "start": None,

@@ -92,3 +92,15 @@ def test_lengths_leave_after_an_hour_and_survive_a_restart() -> None:
     again.load(ring.dump())
     assert again.reached_by(0.95, NOW + 3000) == 3.0
     assert again.reached_by(0.95, NOW + 3700) is None
+
+
+def test_a_trace_is_the_window_at_each_slot() -> None:
+    """Every row is what the rolling total was then; the last one is the total now, and a full turn leaves nothing."""
+    ring = SlotRing(5.0, 24, 1)
+    for age in (100, 30, 10, 0):
+        add(ring, NOW - age, float(age + 1))
+    trace = ring.trace(20.0, NOW)[:, 0]
+    assert trace.shape == (24,)
+    assert trace[-1] == ring.total(20.0, NOW)[0]
+    assert [trace[-1 - age // 5] for age in (0, 5, 10, 15, 20, 25, 30, 35)] == [12, 11, 11, 31, 31, 31, 31, 0]
+    assert ring.trace(20.0, NOW + 3600).sum() == 0

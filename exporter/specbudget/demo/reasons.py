@@ -12,8 +12,9 @@ from specbudget.catalog.lines import ACCEPTANCE, CODESIGN, LINES
 from specbudget.demo.readings import BudgetRow
 from specbudget.demo.wording import budget_text
 from specbudget.domain.finding import CheckResult
-from specbudget.domain.line_state import AT_RISK, LineState
-from specbudget.serve.status import BudgetStatus, LineStatus, Status
+from specbudget.domain.line_state import LineState
+from specbudget.serve.headline import deciding
+from specbudget.serve.status_model import BudgetStatus, LineStatus, Status
 
 MOST_LETTERS = 240
 
@@ -57,10 +58,8 @@ def _told(line: LineStatus, status: Status) -> tuple[tuple[str, ...], str]:
         return tuple(b.budget for b in missing), _unknown(missing, status)
     if line.line == CODESIGN.id:
         return _pair(status)
-    mark = 1.0 if line.state == LineState.BREACH else AT_RISK
-    over = [b for b in line.budgets if b.used_ratio is not None and b.used_ratio > mark]
-    # the first: a line declares what people ask for before what follows from it
-    first = over[0] if over else None
+    speaking = deciding(line)
+    first = speaking if speaking is not None and speaking.state == line.state else None
     parts = [] if first is None else [budget_text(_row(line, first))]
     causes = status.acceptance.causes if line.line == ACCEPTANCE.id else []
     if causes:

@@ -30,10 +30,14 @@ KNOWN_PARTS = tuple(part for part in MemoryPart if part is not MemoryPart.OTHER)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceMemory:
-    """The split of one device: `parts_bytes` has the known parts only, an unknown one is absent."""
+    """The split of one device: `parts_bytes` has the known parts only, an unknown one is absent.
+
+    `missing` are the parts that the deployment has and nobody tells the size of.
+    """
 
     total_bytes: int | None
     parts_bytes: Mapping[MemoryPart, int]
+    missing: tuple[MemoryPart, ...] = ()
 
     def __getitem__(self, part: MemoryPart) -> int | None:
         return self.parts_bytes.get(part)
@@ -62,9 +66,9 @@ def split_device_memory(
         for part in KNOWN_PARTS
         if (size := parts_bytes.get(part)) is not None and size >= 0 and part not in not_applicable
     }
-    complete = all(part in known or part in not_applicable for part in KNOWN_PARTS)
-    if total_bytes is not None and complete:
+    missing = tuple(part for part in KNOWN_PARTS if part not in known and part not in not_applicable)
+    if total_bytes is not None and not missing:
         remainder = total_bytes - sum(known.values())
         if remainder >= 0:
             known[MemoryPart.OTHER] = remainder
-    return DeviceMemory(total_bytes=total_bytes, parts_bytes=MappingProxyType(known))
+    return DeviceMemory(total_bytes=total_bytes, parts_bytes=MappingProxyType(known), missing=missing)

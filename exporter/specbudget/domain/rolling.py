@@ -45,6 +45,19 @@ class SlotRing:
         sums: Floats = self._sums[wanted].sum(axis=0)
         return sums
 
+    def trace(self, seconds: float, now: float) -> Floats:
+        """Sums per column over the `seconds` up to each slot of the ring (slots × columns), oldest first.
+
+        The last row ends with the present slot; the first ones reach back beyond the ring and lack what is gone.
+        """
+        slots, width = len(self._index), max(1, round(seconds / self.slot_seconds))
+        index = int(now // self.slot_seconds) - slots + 1 + np.arange(slots)
+        places = index % slots
+        sums = np.where((self._index[places] == index)[:, None], self._sums[places], 0.0)
+        totals = np.concatenate([np.zeros((width, sums.shape[1])), sums]).cumsum(axis=0)
+        rolling: Floats = totals[width:] - totals[:-width]
+        return rolling
+
     def dump(self) -> tuple[list[int], list[list[float]]]:
         """The filled slots as plain lists, for keeping across a restart."""
         filled = np.flatnonzero(self._index != EMPTY_SLOT)

@@ -181,6 +181,15 @@ class AcceptanceBook:
         length = acceptance_length(float(accepted), float(steps))
         return length if length is not None and is_possible(length, None) else None
 
+    def length_trace(self, scope: Scope, seconds: float, now: float) -> Floats:
+        """The rolling length over `seconds` as it was at the end of each slot of the last hour, oldest first.
+
+        The last value is of the present slot; NaN where no step was.
+        """
+        steps, accepted = (self._requests if scope is Scope.REQUEST else self._batches).trace(seconds, now).T
+        lengths: Floats = 1.0 + np.divide(accepted, steps, out=np.full_like(steps, np.nan), where=steps > 0)
+        return np.where(lengths >= 1.0, lengths, np.nan)
+
     def events(self, seconds: float, now: float) -> tuple[float, float, float]:
         """Good events, bad events and verify steps of the last `seconds`."""
         good, bad, steps = self._events.total(max(seconds, 60.0), now).tolist()

@@ -30,7 +30,7 @@ from specbudget.serve.families import Families
 from specbudget.serve.kv_figures import KvFigures
 from specbudget.serve.pair_watch import PairVerdict
 from specbudget.serve.pool_watch import pool_gaps
-from specbudget.serve.staging import as_run, cold_start_seconds, device_memory, start_kind
+from specbudget.serve.staging import as_run, cold_start_seconds, start_kind
 from specbudget.sources.checkpoint import Role as WeightRole
 
 MAX_WORD = 64
@@ -132,8 +132,7 @@ def _staging(families: Families, desk: Desk, figures: KvFigures, now: float) -> 
     weights, pair, ranks = desk.drafter_weights(now), desk.pair(now), desk.view.ranks(now)
     logged = {} if view is None else by_data_rank(view.start.memory)
     desk.pools.tell(pool_gaps(pair, ranks, logged, figures, weights))
-    memory = device_memory(pair, ranks, logged, figures, None if weights is None else weights.resident_bytes)
-    for rank, split in memory.items():
+    for rank, split in desk.memory(figures, now).items():
         for use, size in split:
             families.gauge(series.DEVICE_MEMORY_BYTES, (rank, use), size)
     if view is None:

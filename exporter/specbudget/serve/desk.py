@@ -22,9 +22,11 @@ from specbudget.catalog.sets import (
     Suspect,
 )
 from specbudget.domain.counters import CounterReader
+from specbudget.domain.device_memory import DeviceMemory
 from specbudget.domain.drafter import DraftAlgorithm
 from specbudget.domain.line_state import Spending
 from specbudget.domain.observation import RankReading
+from specbudget.domain.start_memory import by_data_rank
 from specbudget.domain.suspects import Evidence
 from specbudget.pair.facts import simulated_length
 from specbudget.pair.kv import Pair, attention_groups, drafter_model_facts, model_facts
@@ -44,8 +46,9 @@ from specbudget.serve.lines import (
 )
 from specbudget.serve.pair_watch import PairVerdict, PairWatch
 from specbudget.serve.pool_watch import PoolWatch
-from specbudget.serve.staging import cold_start_seconds
+from specbudget.serve.staging import cold_start_seconds, device_memory
 from specbudget.serve.start_watch import StartWatch
+from specbudget.serve.trends import TrendRing
 from specbudget.sources.checkpoint import Checkpoint, DeviceWeights, TensorPart, weights_per_device
 from specbudget.sources.checkpoint import Role as WeightRole
 
@@ -94,6 +97,7 @@ class Desk:
     checkpoints: dict[Artifact, Checkpoint] = field(default_factory=dict)
     lags: Lags = field(default_factory=Lags)
     engine_counters: CounterReader[tuple[str, str]] = field(default_factory=CounterReader)
+    trends: TrendRing = field(default_factory=TrendRing)
     reload_ok: bool = True
     web_config_ok: bool = True
     state_saved: bool | None = None
@@ -213,6 +217,17 @@ class Desk:
             attention_data_parallel=attention_groups(facts, budget),
         )
         return as_served(stored, model_facts(checkpoint), facts, of_drafter=role is WeightRole.DRAFTER)
+
+    def memory(self, figures: KvFigures, now: float) -> dict[str, DeviceMemory]:
+        """What the fullest device of each rank held once the engine had started."""
+        view, weights = self.starts.latest(time.monotonic()), self.drafter_weights(now)
+        logged = {} if view is None else by_data_rank(view.start.memory)
+        resident = None if weights is None else weights.resident_bytes
+        return device_memory(self.pair(now), self.view.ranks(now), logged, figures, resident)
+
+    def note_trends(self, now: float) -> None:
+        """Keeps how far every budget is spent, for the last hour's curves."""
+        self.trends.note_spendings(now, self.spendings(self.kv(now), now), self.break_even(now))
 
     def suspects(self, figures: KvFigures, now: float) -> dict[Suspect, str]:
         """Likely causes of a low or strange acceptance length, each with its sentence."""

@@ -37,10 +37,14 @@ class PoolFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KvFigures:
-    """All that the KV line shows. Pools by rank; needs by basis, per device, of the fullest rank."""
+    """All that the KV line shows. Pools by rank; needs by basis, per device, of the fullest rank.
+
+    `charged_token_bytes` is what the engine takes off the KV budget per token for the drafter.
+    """
 
     target_token_bytes: int | None = None
     drafter_token_bytes: int | None = None
+    charged_token_bytes: int | None = None
     target_pools: Mapping[str, PoolFigures] = field(default_factory=dict)
     drafter_pools: Mapping[str, PoolFigures] = field(default_factory=dict)
     target_needs: Mapping[str, int] = field(default_factory=dict)
@@ -60,6 +64,7 @@ def kv_figures(pair: Pair, ranks: Mapping[str, RankReading], window: int | None)
     return KvFigures(
         target_token_bytes=derived,
         drafter_token_bytes=drafter_token,
+        charged_token_bytes=None if drafter_token is None else pair.charged_token_bytes(drafter_token),
         target_pools={rank: _pool(r, derived, page, r.target_kv_bytes) for rank, r in ranks.items()},
         drafter_pools={}
         if not drafter_token

@@ -16,9 +16,15 @@ log = logging.getLogger(__name__)
 
 
 class Protection:
-    """Guard and TLS of one web configuration. `noted` is told whether the latest reading succeeded."""
+    """Guard and TLS of one web configuration.
 
-    def __init__(self, loaded: LoadedWebConfig, noted: Callable[[bool], None]) -> None:
+    `noted` is told whether the latest reading succeeded, `changed` that another configuration is in force.
+    """
+
+    def __init__(
+        self, loaded: LoadedWebConfig, noted: Callable[[bool], None], changed: Callable[[], None] = lambda: None
+    ) -> None:
+        self._changed = changed
         self.guard = Guard(loaded)
         self.listener: Listener | None = None
         self._loaded, self._noted, self._ok = loaded, noted, True
@@ -42,6 +48,7 @@ class Protection:
             return [str(problem) for problem in error.problems]
         if loaded.config != self._loaded.config:
             self.guard.use(loaded)
+            self._changed()
         if loaded.tls_digest != self._loaded.tls_digest:
             self._change(loaded)
         self._loaded = loaded

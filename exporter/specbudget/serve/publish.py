@@ -61,7 +61,7 @@ def render(metrics: Iterable[Metric]) -> Page:
 
 
 class Publisher:
-    """Saves and renders when something changed; `page` is what /metrics answers."""
+    """Saves and renders when something changed; `page` is what /metrics answers. `shown` is told after each time."""
 
     def __init__(
         self,
@@ -71,9 +71,10 @@ class Publisher:
         keep: Callable[[bool], dict[str, Any]],
         store: Store | None,
         saved: Callable[[bool], None],
+        shown: Callable[[float], None] = lambda _: None,
     ) -> None:
         self._settle, self._collect, self._keep = settle, collect, keep
-        self._store, self._saved = store, saved
+        self._store, self._saved, self._shown = store, saved, shown
         self._asked = asyncio.Event()
         self._windows_at = 0.0
         self._last_problem = ""
@@ -114,3 +115,4 @@ class Publisher:
                 self._last_problem = ""
                 self._saved(True)
         self.page = render(self._collect(now))
+        self._shown(now)

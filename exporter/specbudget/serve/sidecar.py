@@ -21,11 +21,13 @@ from specbudget.errors import BudgetError
 from specbudget.pair.nested_drafter import load_deployment
 from specbudget.serve.collect import collect
 from specbudget.serve.desk import Desk
+from specbudget.serve.faults import log_fault
 from specbudget.serve.following import Following, guarded
 from specbudget.serve.listener import listen
+from specbudget.serve.page.board import Board
+from specbudget.serve.page.viewers import Viewers
 from specbudget.serve.protection import Protection
-from specbudget.serve.publish import PUBLISH_SECONDS, Publisher
-from specbudget.serve.status import status_json
+from specbudget.serve.publish import Publisher
 from specbudget.serve.store import Store
 from specbudget.serve.web import make_app
 from specbudget.serve.web_config import LoadedWebConfig
@@ -45,20 +47,21 @@ class Sidecar:
 
     def __init__(self, loaded: LoadedBudget, state: Path | None, web: LoadedWebConfig | None = None) -> None:
         self.desk = Desk(loaded, time.time())
-        self._protection = Protection(web, self._web_config_noted) if web is not None else None
+        self._protection = Protection(web, self._web_config_noted, self._readers_changed) if web is not None else None
         self._context = web.context if web is not None else None
         self._store = Store(state) if state is not None else None
         self._positions: dict[Source, list[Position]] = {}
         self._following: Following | None = None
         self._ending: set[asyncio.Task[None]] = set()
-        self._status_at: float | None = None
-        self._status_body = b""
+        self.board = Board(self.desk)
+        self.viewers = Viewers(self.board)
         self.publisher = Publisher(
             settle=lambda _: self.desk.count_starts(),
             collect=lambda now: collect(self.desk, now),
             keep=self._keep,
             store=self._store,
             saved=self._saved,
+            shown=self._shown,
         )
         if self._store is not None:
             self._resume(self._store.read())
@@ -72,8 +75,8 @@ class Sidecar:
         protection = self._protection
         app = make_app(
             publisher=self.publisher,
-            service=lambda: self.desk.loaded.budget.service,
-            status=self._status,
+            board=self.board,
+            viewers=self.viewers,
             reload=self.reload,
             guard=protection.guard if protection is not None else None,
         )
@@ -92,6 +95,7 @@ class Sidecar:
         try:
             await stop.wait()
         finally:
+            self.viewers.close()
             self._leave()
             await asyncio.gather(*self._ending, return_exceptions=True)
             for task in background:
@@ -102,12 +106,13 @@ class Sidecar:
             if self._store is not None:
                 self._store.close()
 
-    def _status(self) -> bytes:
-        """The status, made anew at most once a second however many ask."""
-        now = time.monotonic()
-        if self._status_at is None or now - self._status_at >= PUBLISH_SECONDS:
-            self._status_at, self._status_body = now, status_json(self.desk, time.time())
-        return self._status_body
+    def _shown(self, now: float) -> None:
+        """What people see follows what is published; a fault of theirs must not hold up what rules read."""
+        try:
+            self.desk.note_trends(now)
+            self.viewers.publish()
+        except Exception as error:
+            log_fault(log, "the status page is not up to date", error)
 
     def reload(self) -> list[str]:
         """Reads budget file and web configuration again; a bad one leaves the old in force. Returns their problems."""
@@ -154,6 +159,10 @@ class Sidecar:
     def _web_config_noted(self, ok: bool) -> None:
         self.desk.web_config_ok = ok
         self.publisher.ask()
+
+    def _readers_changed(self) -> None:
+        """Who may read has changed: an open page shows its password again."""
+        self.viewers.send_away()
 
     def _follow(self) -> None:
         """Follows the sources of the budget in force, from where they were left."""

@@ -7,146 +7,41 @@ from __future__ import annotations
 
 import math
 import time
+from pathlib import PurePath
 from typing import Any
 
 import msgspec
 
 from specbudget import __version__
 from specbudget.catalog.lines import ACCEPTANCE, CODESIGN, LINES, LineDef
-from specbudget.catalog.sets import ROLLING_WINDOWS
+from specbudget.catalog.sets import ROLLING_WINDOWS, Artifact
+from specbudget.domain.drafter_cost import kv_cost_ratio
 from specbudget.domain.finding import CheckResult
 from specbudget.domain.line_state import Spending, line_state
 from specbudget.domain.stages import Stage
 from specbudget.serve.desk import Desk
+from specbudget.serve.headline import headline
+from specbudget.serve.kv_figures import KvFigures
 from specbudget.serve.staging import as_run, cold_start_seconds
-
-
-class BudgetStatus(msgspec.Struct, kw_only=True):
-    """One budget: spent against its limit in `unit`; `why` says why it is not known."""
-
-    budget: str
-    unit: str
-    spent: float | None
-    limit: float | None
-    floor: bool
-    used_ratio: float | None
-    why: str
-
-
-class LineStatus(msgspec.Struct, kw_only=True):
-    """One of the five lines."""
-
-    line: str
-    title: str
-    budgeted: bool
-    state: str
-    budgets: list[BudgetStatus]
-
-
-class RankStatus(msgspec.Struct, kw_only=True):
-    """One data-parallel rank. `length_since_start` is the engine's own mean since it started: no window's value."""
-
-    rank: str
-    speculation: str
-    window: int | None
-    running: float | None
-    queued: float | None
-    length_since_start: float | None
-
-
-class Cause(msgspec.Struct, kw_only=True):
-    """A likely cause of a low or strange acceptance length."""
-
-    cause: str
-    evidence: str
-
-
-class AcceptanceStatus(msgspec.Struct, kw_only=True):
-    """Lengths are ratios of sums; `rolling` is by window for the scope that counts."""
-
-    source: str
-    scope: str
-    rolling: dict[str, float | None]
-    target_length: float | None
-    objective: float | None
-    break_even: float | None
-    expected: float | None
-    ranks: list[RankStatus]
-    causes: list[Cause]
-
-
-class StageStatus(msgspec.Struct, kw_only=True):
-    """A stage of the latest start: seconds from the start of the process, and how long it took or has taken."""
-
-    artifact: str
-    stage: str
-    offset: float | None
-    seconds: float | None
-    open: bool
-
-
-class StartStatus(msgspec.Struct, kw_only=True):
-    """The latest start, and attempts that came to nothing.
-
-    `cold_start_seconds` ends with the first generation and is what has passed while it is not there. `ready_seconds`
-    is an earlier mark. `unexplained_seconds` are what no phase of the engine's own explains, `hot_reload_seconds` the
-    latest swap of weights in the live process: no part of a start.
-    """
-
-    basis: str | None
-    ready: bool
-    ready_seconds: float | None
-    cold_start_seconds: float | None
-    over_budget: bool
-    stuck: bool
-    mode: str | None
-    order: str | None
-    warmup: str | None
-    attempts: int
-    trying_seconds: float | None
-    unexplained_seconds: float | None
-    hot_reload_seconds: float | None
-    stages: list[StageStatus]
-
-
-class FindingStatus(msgspec.Struct, kw_only=True):
-    """A rule on the pair that does not pass."""
-
-    id: str
-    result: str
-    message: str
-
-
-class PairStatus(msgspec.Struct, kw_only=True):
-    """The pair's fit, and what is due since it was approved; `due` is empty without a lock."""
-
-    results: dict[str, int]
-    findings: list[FindingStatus]
-    due: list[str]
-
-
-class SourceStatus(msgspec.Struct, kw_only=True):
-    """One source. `up` is null before its first reading ended; `last_success` is seconds since the epoch."""
-
-    source: str
-    up: bool | None
-    last_success: float | None
-    reason: str
-    problem: str
-
-
-class Status(msgspec.Struct, kw_only=True):
-    """Everything at `at`, seconds since the epoch."""
-
-    service: str
-    version: str
-    at: float
-    lines: list[LineStatus]
-    acceptance: AcceptanceStatus
-    start: StartStatus | None
-    pair: PairStatus | None
-    sources: list[SourceStatus]
-
+from specbudget.serve.status_model import (
+    AcceptanceStatus,
+    BudgetStatus,
+    Cause,
+    EngineStatus,
+    FindingStatus,
+    KvStatus,
+    LineStatus,
+    LinksStatus,
+    MemoryStatus,
+    ModelStatus,
+    PairStatus,
+    PoolStatus,
+    RankStatus,
+    SourceStatus,
+    StageStatus,
+    StartStatus,
+    Status,
+)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -165,18 +60,112 @@ def status(desk: Desk, now: float) -> Status:
     """The status as of `now` (seconds since the epoch)."""
     figures = desk.kv(now)
     spendings = desk.spendings(figures, now)
+    lines = [_line(desk, line, [s for s in spendings if s.line == line.id], now) for line in LINES]
+    causes = [Cause(cause=c, evidence=e) for c, e in desk.suspects(figures, now).items()]
+    acceptance = _acceptance(desk, causes, now)
+    state, sentence = headline(lines, acceptance.ranks)
+    links = desk.loaded.budget.links
     return Status(
         service=desk.loaded.budget.service,
         version=__version__,
         at=now,
-        lines=[_line(desk, line, [s for s in spendings if s.line == line.id], now) for line in LINES],
-        acceptance=_acceptance(desk, [Cause(cause=c, evidence=e) for c, e in desk.suspects(figures, now).items()], now),
+        state=state,
+        sentence=sentence,
+        engine=_engine(desk, now),
+        models=[_model(desk, figures, artifact, now) for artifact in Artifact],
+        lines=lines,
+        kv=_kv(desk, figures, now),
+        memory=[
+            MemoryStatus(
+                rank=rank,
+                total_bytes=split.total_bytes,
+                parts={str(part): size for part, size in split},
+                missing=[str(part) for part in split.missing],
+            )
+            for rank, split in desk.memory(figures, now).items()
+        ],
+        acceptance=acceptance,
         start=_start(desk, now),
         pair=_pair(desk, now),
         sources=[
             SourceStatus(source=s, up=h.up, last_success=h.last_success, reason=h.reason, problem=h.problem)
             for s, h in desk.health.items()
         ],
+        links=LinksStatus(runbook=links.runbook, dashboards=links.dashboards),
+    )
+
+
+def _engine(desk: Desk, now: float) -> EngineStatus:
+    facts, engine = desk.view.fresh_facts(now), desk.loaded.budget.engine
+    algorithm = desk.view.algorithm(now)
+    return EngineStatus(
+        kind=engine.kind,
+        version=facts.version or engine.version,
+        algorithm=None if algorithm is None else str(algorithm),
+        role=desk.view.role(now),
+    )
+
+
+def _model(desk: Desk, figures: KvFigures, artifact: Artifact, now: float) -> ModelStatus:
+    facts, budget, checkpoint = desk.view.fresh_facts(now), desk.loaded.budget, desk.checkpoints.get(artifact)
+    told, given, token_bytes = (
+        (facts.target_path, budget.target.path, figures.target_token_bytes)
+        if artifact is Artifact.TARGET
+        else (facts.drafter_path, budget.drafter.path, figures.drafter_token_bytes)
+    )
+    path = told or given
+    return ModelStatus(
+        artifact=artifact,
+        # the rest of the path is of one machine, and may name people
+        name=None if path is None else PurePath(path).name or None,
+        architecture=None if checkpoint is None else checkpoint.architecture,
+        dtype=None if checkpoint is None else checkpoint.dtype,
+        parameters=None if checkpoint is None else checkpoint.parameters,
+        disk_bytes=None if checkpoint is None else checkpoint.disk_bytes,
+        token_bytes=token_bytes,
+    )
+
+
+def _kv(desk: Desk, figures: KvFigures, now: float) -> KvStatus:
+    target, charged = figures.target_token_bytes, figures.charged_token_bytes
+    why = _why_no_share(desk, figures, now)
+    return KvStatus(
+        drafter_share=kv_cost_ratio(target_token_bytes=target, charged_token_bytes=charged)
+        if not why and target and charged is not None
+        else None,
+        why=why,
+        cost_tokens=dict(figures.cost_tokens),
+        drafter_needs=dict(figures.drafter_needs),
+        pools=[
+            PoolStatus(
+                artifact=artifact,
+                rank=rank,
+                capacity_tokens=_finite(pool.capacity_tokens),
+                used_tokens=_finite(pool.used_tokens),
+                capacity_bytes=_finite(pool.capacity_bytes),
+                used_bytes=_finite(pool.used_bytes),
+            )
+            for artifact, pools in ((Artifact.TARGET, figures.target_pools), (Artifact.DRAFTER, figures.drafter_pools))
+            for rank, pool in pools.items()
+        ],
+    )
+
+
+def _why_no_share(desk: Desk, figures: KvFigures, now: float) -> str:
+    """Why the drafter's share of the token budget is not known; empty where it is."""
+    pair = desk.pair(now)
+    if pair.algorithm is None:
+        return "no drafter is known: neither the engine nor the budget names an algorithm"
+    if figures.target_token_bytes is None:
+        return "what a token takes of the target's KV is not known: its checkpoint is not read, or its layout unknown"
+    if figures.drafter_token_bytes is None and (pair.drafter.geometry is None or pair.drafter_element_bytes is None):
+        return "what a token takes of the drafter's KV is not known: its checkpoint is not read, or its layout unknown"
+    if figures.drafter_token_bytes is None:
+        return "how many drafts a verify step takes is not known: the engine has not told it"
+    return (
+        ""
+        if figures.charged_token_bytes is not None
+        else "how this release of the engine charges a drafter is not known"
     )
 
 
@@ -191,6 +180,7 @@ def _line(desk: Desk, line: LineDef, own: list[Spending], now: float) -> LineSta
         budgets=[
             BudgetStatus(
                 budget=s.budget,
+                state=line_state([s]),
                 unit=line.budget(s.budget).unit,
                 spent=_finite(s.spent),
                 limit=_finite(s.limit),

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
 
 from aiohttp import web
 
+from specbudget.serve.page.board import Board
+from specbudget.serve.page.routes import page_routes
+from specbudget.serve.page.viewers import Viewers
 from specbudget.serve.publish import OPENMETRICS, TEXT, Publisher
 from specbudget.serve.web_guard import Guard
-
-LANDING = """<!doctype html><html lang="en"><meta charset="utf-8"><title>specbudget</title>
-<h1>specbudget: {service}</h1>
-<ul><li><a href="metrics">Metrics</a></li><li><a href="api/v1/status">Status</a></li>
-<li><a href="-/healthy">Healthy</a></li><li><a href="-/ready">Ready</a></li></ul></html>
-"""
 
 
 def make_app(
     *,
     publisher: Publisher,
-    service: Callable[[], str],
-    status: Callable[[], bytes],
+    board: Board,
+    viewers: Viewers,
     reload: Callable[[], list[str]],
     guard: Guard | None = None,
 ) -> web.Application:
     """The routes.
 
-    `status` makes the JSON of the present state from memory. `reload` reads the files again and returns their
-    problems, none when they are in force.
+    `board` tells the present state from memory, `viewers` holds the pages that are open. `reload` reads the files
+    again and returns their problems, none when they are in force.
 
     `guard` stands before every route, those that do not exist included.
     """
@@ -39,16 +35,9 @@ def make_app(
             return web.Response(body=page.openmetrics, headers={"Content-Type": OPENMETRICS})
         return web.Response(body=page.text, headers={"Content-Type": TEXT})
 
-    async def landing(_: web.Request) -> web.Response:
-        return web.Response(
-            text=LANDING.format(service=escape(service())),
-            content_type="text/html",
-            headers={"Content-Security-Policy": "default-src 'none'", "X-Content-Type-Options": "nosniff"},
-        )
-
     async def api_status(_: web.Request) -> web.Response:
         return web.Response(
-            body=status(), content_type="application/json", headers={"X-Content-Type-Options": "nosniff"}
+            body=board.status(), content_type="application/json", headers={"X-Content-Type-Options": "nosniff"}
         )
 
     async def healthy(_: web.Request) -> web.Response:
@@ -70,7 +59,7 @@ def make_app(
         app.on_response_prepare.append(guard.add_headers)
     app.add_routes(
         [
-            web.get("/", landing),
+            *page_routes(board, viewers),
             web.get("/metrics", metrics),
             web.get("/api/v1/status", api_status),
             web.get("/-/healthy", healthy),
