@@ -77,6 +77,15 @@ bench: setup ## Measure reading speed, and the processor time of the request log
 	@command -v mtail >/dev/null || scripts/fetch-prometheus-tools.sh mtail
 	@$(BIN)/python bench/ingest.py
 
+.PHONY: week
+week: setup tools ## Judge a simulated week, healthy and with incidents, by Prometheus's own rule engine (half an hour)
+	@$(BIN)/pytest -n $(WORKERS) tests/week/prometheus_week.py $(PYTEST_ARGS)
+
+.PHONY: preview
+preview: ## Draw the dashboards with Grafana's widgets on recorded data, for docs/dashboards-in-pictures.md; PREVIEW_ARGS=--open shows them
+	@scripts/fetch-prometheus-tools.sh promtool prometheus
+	@dashboards/preview/preview.sh $(PREVIEW_ARGS)
+
 .PHONY: clean
 clean: ## Remove .venv, caches and build output
 	@rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist

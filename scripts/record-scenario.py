@@ -98,23 +98,25 @@ def record(scenario: str, seconds: float, interval: float, work: Path) -> str:
     sidecar, own = free_port(), free_port()
     python = [sys.executable, "-m", "specbudget"]
     with ExitStack() as stack:
-        small = work / "deployment"
-        demo = [*python, "demo", "--scenario", scenario, "--listen", f"127.0.0.1:{sidecar}", "--dir", str(small)]
-        running = started(stack, demo, work / "demo.log")
-        wait_for((small / "budget.yaml").exists, 30, "the demo's budget")
-        rules = [*python, "generate", "rules", "--budget", str(small / "budget.yaml"), "--out", str(work)]
-        subprocess.run(rules, check=True, stdout=subprocess.DEVNULL, timeout=60)
+        # Prometheus first: what happens a few seconds after the engine's start would be missed otherwise
         (work / "prometheus.yml").write_text(configuration(work, sidecar, interval), encoding="utf-8")
         address = f"127.0.0.1:{own}"
         command = [str(PROMETHEUS), f"--config.file={work}/prometheus.yml", f"--storage.tsdb.path={work}/tsdb"]
-        started(stack, [*command, f"--web.listen-address={address}"], work / "prometheus.log")
-        wait_for(lambda: answers(f"http://{address}/-/ready"), 30, "Prometheus")
+        prometheus = started(stack, [*command, f"--web.listen-address={address}"], work / "prometheus.log")
+        wait_for(lambda: answers(f"http://{address}/-/ready"), 60, "Prometheus")
+        small = work / "deployment"
+        demo = [*python, "demo", "--scenario", scenario, "--listen", f"127.0.0.1:{sidecar}", "--dir", str(small)]
+        running = started(stack, demo, work / "demo.log")
+        wait_for((small / "budget.yaml").exists, 60, "the demo's budget")
+        rules = [*python, "generate", "rules", "--budget", str(small / "budget.yaml"), "--out", str(work)]
+        subprocess.run(rules, check=True, stdout=subprocess.DEVNULL, timeout=60)
+        prometheus.send_signal(signal.SIGHUP)
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             if running.poll() is not None:
                 sys.exit(f"the demo ended: {(work / 'demo.log').read_text()[-500:]}")
             time.sleep(1)
-        query = f'{{__name__=~".+"}}[{int(seconds) + 60}s]'
+        query = f'{{__name__=~".+"}}[{int(seconds) + 120}s]'
         found = asked(f"http://{address}/api/v1/query", query=query)["result"]
         return openmetrics([s for s in found if not s["metric"]["__name__"].startswith(FORGOTTEN)])  # type: ignore
 

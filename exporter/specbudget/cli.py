@@ -17,7 +17,7 @@ from specbudget.errors import SpecbudgetError
 USAGE_ERROR = 2
 CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 DEFAULT_SCENARIO = "steady"
-GENERATED = ("all", "rules", "alertmanager", "runbook")
+GENERATED = ("all", "rules", "alertmanager", "dashboards", "runbook")
 CHECK_FORMATS = ("text", "json", "markdown", "junit")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,6 +55,36 @@ def test_decay_is_a_fall_that_goes_on(lengths: list[float], every_hours: float, 
     """Only a steady and notable fall over enough time is decay."""
     found = trend(points(lengths, every_hours))
     assert (found is not None and found.is_decay) is decay
+
+
+@pytest.mark.parametrize(
+    ("lengths", "decay"),
+    [
+        (np.linspace(4.0, 3.5, 300), True),
+        (np.concatenate([np.full(60, 4.0), np.linspace(4.0, 3.4, 300)]), True),
+        (np.full(360, 4.0), False),
+        (np.repeat([4.0, 3.4], 180), False),
+        (np.repeat([4.0, 3.4], [173, 187]), False),
+        (np.concatenate([np.full(170, 4.0), np.linspace(4.0, 3.4, 20), np.full(170, 3.4)]), False),
+    ],
+    ids=["five hours of a fall", "an hour level before", "level", "a step", "a step within a pool", "twenty minutes"],
+)
+def test_the_chance_of_single_minutes_hides_no_decay_and_makes_none(lengths: list[float], decay: bool) -> None:
+    """Each minute of a quiet replica is off by 0.15 by chance; over hours the fall shows, and a step stays a step."""
+    for seed in range(20):
+        noise = np.random.default_rng(seed).normal(0.0, 0.15, len(lengths))
+        found = trend(points((np.asarray(lengths) + noise).tolist(), 1 / 60))
+        assert found is not None
+        assert found.is_decay is decay
+
+
+def test_pools_weigh_by_steps() -> None:
+    """A minute of few steps moves its pool little: the pool's length is a ratio of sums."""
+    minutes = points([3.0] * 49, 1 / 60)
+    quiet = [TrendPoint(hours=p.hours + 1e-6, length=8.0, steps=1) for p in minutes]
+    found = trend([*minutes, *quiet])
+    assert found is not None
+    assert found.first == pytest.approx(3.005, abs=1e-3)
 
 
 def test_slots_with_few_steps_are_left_out() -> None:

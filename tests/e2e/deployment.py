@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -29,6 +30,7 @@ class Deployment:
     engine_url: str
     url: str
     folder: Path
+    budget: Path
 
     def reading(self) -> Reading | None:
         """What /metrics says now; None while nobody answers."""
@@ -61,6 +63,19 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def reserved_ports(count: int) -> list[int]:
+    """Ports that nobody listens on and that no connection is given by chance: they can be told before they are used."""
+    first_of_connections = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    found: list[int] = []
+    candidates = iter(random.sample(range(10_000, first_of_connections), 20 * count))
+    while len(found) < count:
+        port = next(candidates)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            found.append(port)
+    return found
+
+
 def stop(process: subprocess.Popen[bytes]) -> None:
     """Sends SIGTERM and waits, long enough for a machine that is busy."""
     process.send_signal(signal.SIGTERM)
@@ -83,9 +98,20 @@ def started(folder: Path, name: str, *arguments: str, **environment: str) -> Ite
 
 
 @contextlib.contextmanager
-def deployed(scenario: str, folder: Path, *, speed: float = 1.0, seed: int = 0) -> Iterator[Deployment]:
-    """The stand-in in `scenario` and a sidecar on the budget that it writes."""
-    engine_port, port = free_port(), free_port()
+def deployed(
+    scenario: str,
+    folder: Path,
+    *,
+    speed: float = 1.0,
+    seed: int = 0,
+    port: int | None = None,
+    budgeted: Callable[[str], str] | None = None,
+) -> Iterator[Deployment]:
+    """The stand-in in `scenario` and a sidecar on `port`, by default a free one.
+
+    The sidecar goes by the budget that the stand-in writes, or by what `budgeted` makes of its text.
+    """
+    engine_port, port = free_port(), port or free_port()
     where = ["--listen", f"127.0.0.1:{engine_port}", "--dir", str(folder)]
     with started(
         folder, "engine", "simulate", "--scenario", scenario, *where, "--speed", str(speed), "--seed", str(seed)
@@ -94,10 +120,15 @@ def deployed(scenario: str, folder: Path, *, speed: float = 1.0, seed: int = 0) 
         while not (folder / "budget.yaml").exists():
             assert time.monotonic() < end, (folder / "engine.out").read_text()
             time.sleep(0.05)
+        budget = folder / "budget.yaml"
+        if budgeted is not None:
+            budget = folder / "other-budget.yaml"
+            budget.write_text(budgeted((folder / "budget.yaml").read_text()))
         with started(
             folder,
             "sidecar",
-            *("serve", "--budget", str(folder / "budget.yaml")),
+            *("serve", "--budget", str(budget)),
             *("--listen", f"127.0.0.1:{port}", "--state", str(folder / "state")),
         ) as sidecar:
-            yield Deployment(engine, sidecar, f"http://127.0.0.1:{engine_port}", f"http://127.0.0.1:{port}", folder)
+            urls = f"http://127.0.0.1:{engine_port}", f"http://127.0.0.1:{port}"
+            yield Deployment(engine, sidecar, *urls, folder, budget)

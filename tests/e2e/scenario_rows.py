@@ -8,6 +8,7 @@ from typing import Any
 
 from e2e.statements import Statement, absent, between, exactly, state, suspected, suspects_of
 from specbudget.catalog import series
+from specbudget.catalog.alerts import AlertDef, burn, length, memory, sidecar, speculation, staging
 from specbudget.catalog.lines import LINES, STAGING
 from specbudget.catalog.series import SeriesDef
 from specbudget.demo.readings import Reading
@@ -26,7 +27,8 @@ class Row:
     `lines` are the states of the lines that are not ok, `suspects` the only causes that are named, `speculation` the
     state of every rank, `shows` what else holds, `still` what no longer moves. No page on the way there shows a
     breach, a risk or a cause that the row does not name. `within` is by how many seconds after the last phase all of
-    this shows. `fast` replaces fields at a speed at which the time before the change is too short to be known.
+    this shows. `alerts` are those that people are told of, and no other. `fast` replaces fields at a speed at which the
+    time before the change is too short to be known.
     """
 
     lines: Mapping[str, str] = field(default_factory=dict)
@@ -35,6 +37,7 @@ class Row:
     shows: tuple[Statement, ...] = ()
     still: tuple[SeriesDef, ...] = ()
     within: float = 150.0
+    alerts: tuple[AlertDef, ...] = ()
     fast: Mapping[str, Any] = field(default_factory=dict)
 
     def at(self, speed: float) -> Row:
@@ -94,14 +97,17 @@ NO_RECHECK = exactly(series.RECHECK_DUE, 0)
 ROWS: dict[str, Row] = {
     "steady": Row(shows=(*WELL, *ONE_START, NO_RECHECK, between(series.DEVICE_MEMORY_BYTES, 1, rank="0", use="other"))),
     "acceptance-drop": Row(
+        alerts=(burn.FAST_BURN, length.BELOW_BREAK_EVEN),
         lines={"acceptance": "breach"},
         shows=(rolling(1.8, 2.0), between(series.SLO_EVENTS, 100, verdict="bad"), BURNS_FAST, BELOW_BREAK_EVEN),
     ),
     "collapse": Row(
+        alerts=(length.COLLAPSED, burn.FAST_BURN, length.BELOW_BREAK_EVEN),
         lines={"acceptance": "breach"},
         shows=(rolling(1.0, 1.3), between(series.SLO_EVENTS, 100, verdict="bad"), BURNS_FAST, BELOW_BREAK_EVEN),
     ),
     "slow-decay": Row(
+        alerts=(length.DECAYING,),
         suspects=("decay",),
         shows=(rolling(3.1, 3.4), GOOD, NOTHING_BURNS),
         # a fall within half a minute is a step: the slots in which a decay is looked for are minutes
@@ -119,14 +125,16 @@ ROWS: dict[str, Row] = {
         fast={"suspects": ()},
     ),
     "over-strong": Row(
+        alerts=(speculation.SURPLUS,),
         shows=(
             rolling(7.8, 8.4),
             GOOD,
             exactly(series.ACCEPTANCE_WINDOW, 9),
             used("acceptance", "target_length", most=0.5),
-        )
+        ),
     ),
     "kv-pressure": Row(
+        alerts=(memory.PRESSURE,),
         lines={"kv": "at_risk"},
         suspects=("kv_pressure",),
         shows=(
@@ -137,14 +145,16 @@ ROWS: dict[str, Row] = {
         ),
     ),
     "capacity-shrank": Row(
+        alerts=(memory.SHRANK,),
         shows=(
             *WELL,
             *TWO_STARTS,
             between(series.KV_POOL_CAPACITY_TOKENS, 1_100_000, 1_300_000, artifact="target"),
             between(series.KV_POOL_CAPACITY_TOKENS, 1_100_000, 1_300_000, artifact="drafter"),
-        )
+        ),
     ),
     "cold-start-slow": Row(
+        alerts=(staging.OVER_BUDGET,),
         lines={"staging": "breach"},
         shows=(
             *WELL,
@@ -155,6 +165,7 @@ ROWS: dict[str, Row] = {
         ),
     ),
     "stuck-start": Row(
+        alerts=(staging.STUCK,),
         lines={"staging": "breach", "kv": "unknown", "acceptance": "unknown"},
         speculation="no_data",
         shows=(
@@ -166,11 +177,13 @@ ROWS: dict[str, Row] = {
         within=720.0,
     ),
     "drafter-swapped": Row(
+        alerts=(staging.RECHECK, memory.CHANGED),
         lines={"codesign": "at_risk"},
         suspects=("drafter_changed",),
         shows=(*WELL, exactly(series.RECHECK_DUE, 1), exactly(series.RECHECK_DUE, 1, plan="kv")),
     ),
     "pair-unfit": Row(
+        alerts=(staging.UNFIT, length.BAD_FROM_BOOT),
         lines={"codesign": "breach", "acceptance": "breach"},
         suspects=("from_boot",),
         shows=(
@@ -183,6 +196,7 @@ ROWS: dict[str, Row] = {
         ),
     ),
     "speculation-off": Row(
+        alerts=(speculation.OFF,),
         lines={"acceptance": "at_risk"},
         speculation="off",
         shows=(between(series.SLO_EXCLUDED, 100, reason="no_speculation"), NOTHING_BURNS),
@@ -196,6 +210,7 @@ ROWS: dict[str, Row] = {
         fast={"lines": {"acceptance": "unknown"}},
     ),
     "frozen": Row(
+        alerts=(speculation.FROZEN,),
         lines={"acceptance": "at_risk"},
         speculation="frozen",
         shows=(between(series.ENGINE_RUNNING, 1, rank="0"), NOTHING_BURNS),
@@ -235,6 +250,7 @@ ROWS: dict[str, Row] = {
     ),
     "log-rotation": Row(shows=(*WELL, *ONE_START)),
     "sidecar-blind": Row(
+        alerts=(sidecar.SOURCE_FAILING,),
         lines={"kv": "unknown", "acceptance": "unknown"},
         speculation="no_data",
         shows=(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
@@ -40,25 +40,53 @@ def last_change(name: str, speed: float) -> float:
     return GENERATES_BY + max((phase.at + phase.over for phase in SCENARIOS[name].phases), default=0.0) / speed
 
 
-def follow(name: str, speed: float, folder: Path, starting: AbstractContextManager[object]) -> None:
+def follow(
+    name: str,
+    speed: float,
+    folder: Path,
+    starting: AbstractContextManager[object],
+    *,
+    port: int | None = None,
+    afterwards: Callable[[Deployment, float], None] = lambda deployment, changed: None,
+) -> None:
     """Runs a scenario until its row held for a while, then holds the counters against the stand-in's totals.
 
     Raises AssertionError with what a page showed instead. `starting` is held while the processes start, which is
-    when they need a processor.
+    when they need a processor. `afterwards` may look on before the engine is ended; it is told when the last change
+    of the scenario was over, on the monotonic clock.
     """
     row = ROWS[name].at(speed)
     with ExitStack() as stack:
         with starting:
-            watch = Watch(name, speed, stack.enter_context(deployed(name, folder, speed=speed)))
+            began = time.monotonic()
+            watch = Watch(name, speed, stack.enter_context(deployed(name, folder, speed=speed, port=port)))
             watch.until("at the start", [between(series.ARTIFACT_INFO, 1, artifact=a) for a in Artifact], 120.0)
         if speed == REAL_TIME and not row.is_healthy and watch.comes_before_the_change:
             watch.until("before the change", HEALTHY.usual, 60.0)
         statements = (*row.usual, *row.shows)
         watch.until("in the end", statements, last_change(name, speed) + row.within, after=last_change(name, speed))
         watch.through("and for good", statements, LASTS)
+        afterwards(watch.deployment, began + last_change(name, speed))
         watch.drain()
         stop(watch.deployment.sidecar)
         assert watch.deployment.sidecar.returncode == 0, f"{watch.who}: the sidecar ended badly"
+
+
+def run_without_row(
+    name: str,
+    folder: Path,
+    starting: AbstractContextManager[object],
+    stack: ExitStack,
+    *,
+    port: int,
+    budgeted: Callable[[str], str],
+) -> tuple[Deployment, float]:
+    """A scenario at real speed with another budget, and when its last change is over; it ends with the stack."""
+    with starting:
+        began = time.monotonic()
+        deployment = stack.enter_context(deployed(name, folder, port=port, budgeted=budgeted))
+        deployment.wait_for(f"{name}: a page", lambda _: True, 120.0)
+    return deployment, began + last_change(name, REAL_TIME)
 
 
 class Watch:

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 import pytest
 import yaml
-from tests.prometheus_tools import tool
+from tests.prometheus_tools import Suite, tool
 
 from specbudget.budget.model import Budget
 from specbudget.generate import alertmanager
@@ -33,11 +33,12 @@ SETTLED = 3.0
 """Seconds after which what has not been sent is not sent: three times the group interval of the tests."""
 
 Labels = dict[str, str]
+Configuration = dict[str, Any]
 
 
-def amtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def amtool(*arguments: str | Path, suite: Suite = Suite.USUAL) -> subprocess.CompletedProcess[str]:
     """Runs amtool."""
-    command = [str(tool("amtool")), *map(str, arguments)]
+    command = [str(tool("amtool", suite)), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -54,16 +55,24 @@ def _rfc3339(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
+class Received(NamedTuple):
+    """One message, and when it came in seconds since the epoch."""
+
+    path: str
+    body: dict[str, Any]
+    at: float
+
+
 @dataclass
 class Receiver:
-    """What came in: path and body, in order."""
+    """What came in, in order."""
 
     port: int
-    received: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    received: list[Received] = field(default_factory=list)
 
     def of(self, path: str, word: str) -> list[dict[str, Any]]:
         """The bodies that were sent to a path and hold a word."""
-        return [body for to, body in self.received if to == path and word in json.dumps(body)]
+        return [one.body for one in self.received if one.path == path and word in json.dumps(one.body)]
 
 
 @dataclass
@@ -97,7 +106,7 @@ class Running:
         """Receiver and names of the firing alerts of each notification about a service."""
         return [
             (path.removeprefix("/webhook/"), sorted(a["labels"]["alertname"] for a in body["alerts"]))
-            for path, body in self.receiver.received
+            for path, body, _ in self.receiver.received
             if path.startswith("/webhook/") and body["commonLabels"].get("specbudget_service") == service
         ]
 
@@ -119,7 +128,7 @@ def receiving() -> Iterator[Receiver]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            receiver.received.append((self.path, json.loads(body)))
+            receiver.received.append(Received(self.path, json.loads(body), time.time()))
             self.send_response(200)
             self.end_headers()
             self.wfile.write(b"ok")
@@ -138,10 +147,10 @@ def receiving() -> Iterator[Receiver]:
             thread.join(PATIENCE)
 
 
-def made_quick(configuration: dict[str, Any], secrets: Path, receiver: Receiver) -> dict[str, Any]:
-    """The generated configuration with its secrets, addresses and waits of the test; all else is as generated."""
+def sent_here(configuration: Configuration, secrets: Path, receiver: Receiver) -> Configuration:
+    """The generated configuration with secrets and addresses of the test; all else is as generated."""
     text = yaml.safe_dump(configuration).replace(str(alertmanager.SECRETS), str(secrets))
-    changed: dict[str, Any] = yaml.safe_load(text)
+    changed: Configuration = yaml.safe_load(text)
     here = f"http://127.0.0.1:{receiver.port}"
     changed["global"]["pagerduty_url"] = f"{here}/pagerduty"
     secrets.mkdir()
@@ -149,12 +158,17 @@ def made_quick(configuration: dict[str, Any], secrets: Path, receiver: Receiver)
     (secrets / alertmanager.PAGER_KEY.name).write_text("key-of-the-test\n")
     for target in changed["receivers"]:
         target["webhook_configs"] = [{"url": f"{here}/webhook/{target['name']}"}]
-    routes = [changed["route"]]
+    return changed
+
+
+def waiting_a_second(configuration: Configuration) -> Configuration:
+    """Every notification waits a second for others of its group."""
+    routes = [configuration["route"]]
     while routes:
         route = routes.pop()
         route.update(group_wait="1s", group_interval="1s")
         routes.extend(route.get("routes", ()))
-    return changed
+    return configuration
 
 
 def _free_port() -> int:
@@ -165,15 +179,21 @@ def _free_port() -> int:
 
 
 @contextlib.contextmanager
-def running(folder: Path) -> Iterator[Running]:
-    """Alertmanager with what is generated, until the block ends."""
-    binary = tool("prometheus-alertmanager")
+def running(
+    folder: Path,
+    *,
+    suite: Suite = Suite.USUAL,
+    paced: Callable[[Configuration], Configuration] = waiting_a_second,
+) -> Iterator[Running]:
+    """Alertmanager with what is generated, until the block ends; `paced` shortens its waits."""
+    binary = tool("prometheus-alertmanager", suite)
     if not DEFAULT_TEMPLATE.exists():
         pytest.fail(f"{DEFAULT_TEMPLATE} is not there: make tools says how to put it there")
     write(alertmanager.files(Budget(service="any")), folder)
     path = folder / alertmanager.CONFIG
     with receiving() as receiver:
-        path.write_text(yaml.safe_dump(made_quick(yaml.safe_load(path.read_text()), folder / "secrets", receiver)))
+        generated = yaml.safe_load(path.read_text())
+        path.write_text(yaml.safe_dump(paced(sent_here(generated, folder / "secrets", receiver))))
         port = _free_port()
         command = [str(binary), f"--config.file={path}", f"--storage.path={folder / 'data'}"]
         command += [f"--web.listen-address=127.0.0.1:{port}", "--cluster.listen-address="]

@@ -109,6 +109,7 @@ RETARGETED = tuple(
     for says, values, expect in (
         ("told for an hour", holds((90, 2.6), (120, 3.0)), {"80m": 0, "100m": 1, "160m": 0}),
         ("the same all along", holds((200, 2.6)), {"100m": 0}),
+        ("a service is new", holds((90, None), (60, 2.6)), {"95m": 0, "140m": 0}),
     )
 )  # fmt: skip
 
@@ -152,6 +153,8 @@ POOLS = (
          | sizes(holds((295, GONE), (100, 80)), "b"), 1, at="30h", step="5m"),
     case(memory.SHRANK, "new pods as large", sizes(holds((290, 100), (100, GONE)))
          | sizes(holds((295, GONE), (100, 100)), "b"), 0, at="30h", step="5m"),
+    case(memory.SHRANK, "the smaller of two was not scraped a day ago", sizes(holds((68, 80), (6, GONE), (300, 80)))
+         | sizes(holds((374, 100)), "b"), 0, at="30h", step="5m"),
     case(memory.FAR_ABOVE, "two and a half times the need", drafter(250, 100), 1, at="50m", once=True),
     case(memory.FAR_ABOVE, "one and a half times", drafter(160, 100), 0, at="50m"),
 )  # fmt: skip
@@ -216,6 +219,9 @@ START = (
     case(staging.OVER_BUDGET, "one start", starts("over_budget", (30, 0), (1, 1), (60, 0)), 1, at="70m"),
     Case(alert=staging.OVER_BUDGET, says="a new replica counted its start before it was seen",
          series={name(series.STARTUPS, outcome="over_budget"): "1x120"}, expect={"20m": 1, "90m": 0}),
+    Case(alert=staging.OVER_BUDGET, says="scrapes were missed an hour ago",
+         series={name(series.STARTUPS, outcome="over_budget"): holds((20, 0), (80, 1), (12, GONE), (100, 1))},
+         expect={"165m": 0, "170m": 0}),
     case(staging.OVER_BUDGET, "none", starts("over_budget", (90, 0)), 0, at="70m"),
     case(staging.OVER_BUDGET, "two hours ago", starts("over_budget", (10, 0), (1, 1), (150, 0)), 0, at="130m"),
     case(staging.OVER_BUDGET, "the sidecar restarted", starts("over_budget", (5, 0), (1, 1), (20, 0), (1, -1), (60, 0)),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.generate.running_alertmanager import amtool
+from tests.prometheus_tools import Suite
 
 from specbudget.budget.model import Budget
 from specbudget.budget.reading import load_budget
@@ -18,6 +19,7 @@ from specbudget.generate import alertmanager
 from specbudget.generate.command import run_generate
 from specbudget.generate.files import write
 
+AGES = pytest.mark.parametrize("suite", Suite)
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "budget.yaml"
 
@@ -65,9 +67,10 @@ def test_one_file_serves_every_service() -> None:
     assert example.service not in "".join(alertmanager.files(example).values())
 
 
-def test_amtool_finds_no_fault(generated: Path) -> None:
-    """`amtool check-config`, the template included."""
-    checked = amtool("check-config", generated)
+@AGES
+def test_amtool_finds_no_fault(generated: Path, suite: Suite) -> None:
+    """`amtool check-config` of every age, the template included."""
+    checked = amtool("check-config", generated, suite=suite)
     assert checked.returncode == 0, checked.stderr
     assert "1 templates" in checked.stdout
 
@@ -94,14 +97,15 @@ def test_every_secret_is_in_a_file() -> None:
     assert all(Path(value).parent == Path(alertmanager.SECRETS) for value in in_files)
 
 
+@AGES
 @pytest.mark.parametrize("line", ALERT_LINES)
 @pytest.mark.parametrize("severity", Severity)
-def test_every_alert_has_its_receiver(generated: Path, severity: str, line: str) -> None:
+def test_every_alert_has_its_receiver(generated: Path, severity: str, line: str, suite: Suite) -> None:
     """Pages and notes by severity, tickets by line; each exactly one."""
     expected = f"specbudget-ticket-{line}" if severity == "ticket" else f"specbudget-{severity}"
     routed = amtool(
         "config", "routes", "test", f"--config.file={generated}", f"--verify.receivers={expected}",
-        f"severity={severity}", f"line={line}", "specbudget_service=chat", "alertname=Any",
+        f"severity={severity}", f"line={line}", "specbudget_service=chat", "alertname=Any", suite=suite,
     )  # fmt: skip
     assert (routed.returncode, routed.stdout.split()) == (0, [expected]), routed.stderr
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.generate.running_alertmanager import SETTLED, Running, alert, running, wait_until
+from tests.prometheus_tools import Suite
 
+from e2e.pace import Pace
 from specbudget.catalog.alerts import ALERTS, Severity
 from specbudget.catalog.alerts.sidecar import ENGINE_DOWN as DOWN
 
@@ -168,6 +171,29 @@ def test_a_ticket_that_came_first_does_not_hold_up_the_page(alerting: Running) -
     alerting.post(alert("Burn", severity="page", **here))
     wait_until(lambda: len(alerting.notified("late")) == 3)
     assert ("specbudget-page", ["Burn"]) in alerting.notified("late")
+
+
+@pytest.mark.parametrize("suite", Suite)
+def test_a_ticket_that_fires_before_its_page_is_not_sent(tmp_path: Path, suite: Suite) -> None:
+    """Tickets wait so long as generated that the page is there: a tenth of a minute is a second here.
+
+    In every age of Alertmanager, which starts with the generated template and sends what it says.
+    """
+    here = {"namespace": "llm", "specbudget_service": "first", "line": "acceptance"}
+    with running(tmp_path, suite=suite, paced=Pace(factor=60.0, scrape=1.0, evaluation=1.0).routes) as alerting:
+        alerting.post(
+            alert("BurnDay", severity="ticket", **here), alert("High", severity="ticket", **{**here, "line": "kv"})
+        )
+        time.sleep(1.0)
+        assert alerting.notified("first") == []
+        alerting.post(alert("FastBurn", severity="page", annotations={"summary": "first: 62% bad"}, **here))
+        # the other line's ticket waits as long, and shows when the first would have been sent
+        assert wait_until(lambda: len(alerting.notified("first")) >= 2)
+        time.sleep(SETTLED)
+        assert alerting.notified("first") == [("specbudget-page", ["FastBurn"]), ("specbudget-ticket-kv", ["High"])]
+        (pager,) = alerting.receiver.of("/pagerduty", "62% bad")
+        (chat, _) = alerting.receiver.of("/slack", "first")
+        assert pager["payload"]["summary"] == chat["attachments"][0]["title"] == "PAGE first: 62% bad"
 
 
 def test_one_message_for_a_service_however_many_replicas(alerting: Running) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.prometheus_tools import Suite
 
 from generate import acceptance_cases, state_cases
 from generate.promtool import failures
@@ -58,13 +59,13 @@ def _dump(file: Path, value: Any) -> None:
     file.write_text(json.dumps(value))  # which is YAML too, and much faster to write
 
 
-@pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What promtool says against each alert's cases, all run at once."""
+@pytest.fixture(scope="module", params=Suite)
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What promtool of each age says against each alert's cases, all run at once."""
     folder = tmp_path_factory.mktemp("rules")
     files = {file: alert.name for alert in ALERTS for file in written(folder / alert.name, alert, cases_of(alert))}
     said: dict[str, str] = {}
-    for file, text in failures(list(files)).items():
+    for file, text in failures(list(files), request.param).items():
         said[files[file]] = text
     return said
 

@@ -29,7 +29,7 @@ from specbudget.generate.slo_specs import object_name, pyrra, sloth
 
 NAMES = {series.full_name + end for series in SERIES for end in ([""] if series.kind is not Kind.HISTOGRAM else
          ["_bucket", "_count", "_sum"])}  # fmt: skip
-MARK = r"\[(service|value|count|percent|worst|cause|off|long|short|factor|share|allowed|window|broken)"
+MARK = r"\[(service|value|count|percent|worst|cause|off|long|short|factor|share|allowed|window|broken|target|break)"
 OTHERS = settings_of(objective=0.9, labels=("region", "specbudget_service"), sli=SliForm.BATCH, service="o.t-h_er")
 WITHOUT_SLO = RuleSettings(service="plain")
 EACH = pytest.mark.parametrize("s", [SETTINGS, OTHERS, WITHOUT_SLO], ids=["usual", "other labels", "without an SLO"])

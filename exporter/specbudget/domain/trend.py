@@ -12,6 +12,8 @@ _SHORTEST_HOURS = 5 / 60
 _LEAST_DROP = 0.08
 _STRAIGHT = -0.85
 _LARGEST_STEP = 0.6
+_MOST_POINTS = 24
+"""More points than these are pooled: the chance of single minutes would hide a fall that takes hours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +29,8 @@ class TrendPoint:
 class Trend:
     """A least-squares line through points. `first` and `last` are its ends; `correlation` is -1 to 1.
 
-    `largest_step` is the largest fall between neighbours as a share of the fall from end to end, 0 without one.
+    `largest_step` is the largest fall between neighbours as a share of the fall from end to end, 0 without one;
+    between every other point where points were pooled, since a step within a pool shows on both of its sides.
     """
 
     slope_per_hour: float
@@ -58,6 +61,10 @@ def slope_per_hour(points: Sequence[TrendPoint]) -> float | None:
 def trend(points: Sequence[TrendPoint], *, min_steps: float = 1.0) -> Trend | None:
     """The line through the points that have `min_steps` verify steps; None with fewer than five of them."""
     kept = sorted((point for point in points if point.steps >= min_steps), key=lambda point: point.hours)
+    size = -(-len(kept) // _MOST_POINTS)
+    if size > 1:
+        kept = [_pooled(kept[place : place + size]) for place in range(0, len(kept), size)]
+    apart = 2 if size > 1 else 1
     slope = slope_per_hour(kept) if len(kept) >= _FEWEST_POINTS else None
     if slope is None:
         return None
@@ -67,7 +74,7 @@ def trend(points: Sequence[TrendPoint], *, min_steps: float = 1.0) -> Trend | No
     middle, mean = float(hours.mean()), float(lengths.mean())
     spread = float(lengths.std())
     fall = float(lengths[0] - lengths[-1])
-    step = float(-np.diff(lengths).min())
+    step = float((lengths[:-apart] - lengths[apart:]).max())
     return Trend(
         slope_per_hour=slope,
         hours=span,
@@ -75,4 +82,14 @@ def trend(points: Sequence[TrendPoint], *, min_steps: float = 1.0) -> Trend | No
         last=mean + slope * (float(hours[-1]) - middle),
         correlation=slope * float(hours.std()) / spread if spread > 0 else 0.0,
         largest_step=step / fall if fall > 0 and step > 0 else 0.0,
+    )
+
+
+def _pooled(points: Sequence[TrendPoint]) -> TrendPoint:
+    """Neighbours as one point, whose length is their ratio of sums."""
+    steps = sum(point.steps for point in points)
+    return TrendPoint(
+        hours=sum(point.hours for point in points) / len(points),
+        length=sum(point.length * point.steps for point in points) / steps,
+        steps=steps,
     )

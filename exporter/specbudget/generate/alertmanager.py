@@ -28,6 +28,8 @@ SERVICE = DEFAULT_LABELS
 
 PAGE_WAIT_SECONDS, TICKET_WAIT_SECONDS = 15.0, 300.0
 """How long a page waits for its siblings, and a ticket for a page that explains it."""
+PAGE_JOIN_SECONDS = 60.0
+"""How long a page waits that joins one of its service: a collapse during a slow burn is news, and may not be late."""
 
 SECRETS = PurePosixPath("/etc/alertmanager/secrets")
 PAGER_KEY = SECRETS / "pagerduty-routing-key"
@@ -99,7 +101,7 @@ def _route() -> dict[str, Any]:
                 "receiver": receiver(Severity.PAGE),
                 "matchers": [f'severity="{Severity.PAGE}"'],
                 "group_wait": duration(PAGE_WAIT_SECONDS),
-                "group_interval": "5m",
+                "group_interval": duration(PAGE_JOIN_SECONDS),
                 "repeat_interval": "4h",
             },
             {

@@ -11,12 +11,13 @@ from specbudget.budget.model import Budget
 from specbudget.budget.reading import load_budget
 from specbudget.generate.files import CannotGenerate, Files, stale, write
 
-ALL: tuple[str, ...] = ("rules", "alertmanager", "runbook")
+ALL: tuple[str, ...] = ("rules", "alertmanager", "dashboards", "runbook")
 """Targets of `all`, in the order in which they are written."""
 
 MODULES: dict[str, str] = {
     "rules": "specbudget.generate.rules",
     "alertmanager": "specbudget.generate.alertmanager",
+    "dashboards": "specbudget.generate.dashboards.render",
     "runbook": "specbudget.generate.runbook",
 }
 """The module of each target; its `files(budget)` renders what the target writes. Imported only when asked for."""

@@ -13,7 +13,7 @@ from specbudget.catalog.rule_settings import RuleSettings
 from specbudget.generate.files import Files
 from specbudget.generate.rule_budget import rule_settings
 from specbudget.generate.rules_yaml import document
-from specbudget.generate.slo_specs import pyrra, sloth
+from specbudget.generate.slo_specs import pyrra, sloth, sloth_command
 
 FOLDER = PurePosixPath("alerts")
 
@@ -27,7 +27,7 @@ def files(budget: Budget) -> Files:
         FOLDER / "alerts.rules.yml": document(alerting_rules(settings), header),
     }
     if settings.pages:
-        found[FOLDER / "slo" / "sloth.yml"] = document(sloth(settings), header)
+        found[FOLDER / "slo" / "sloth.yml"] = document(sloth(settings), f"{header} Run: {sloth_command(settings)}")
         found[FOLDER / "slo" / "pyrra.yml"] = document(pyrra(settings), header)
     return found
 

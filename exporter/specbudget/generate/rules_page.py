@@ -25,9 +25,11 @@ USUAL = RuleSettings(
 _HEAD = f"""<!-- Generated from exporter/specbudget/catalog by `make generate`: do not edit. -->
 # Recorded series and alerts
 
-What `specbudget generate rules` writes into `alerts/recording.rules.yml` and `alerts/alerts.rules.yml`: rules for
-Prometheus from 2.42 on, and for vmalert. They read the samples of the budget's own service only, so that the files of
-several budgets can be loaded side by side.
+What `specbudget generate rules` writes into `alerts/recording.rules.yml` and `alerts/alerts.rules.yml`. They load into
+Prometheus from 2.42 on and into vmalert from 1.79 on, the oldest that were tried; a simulated week was judged by
+vmalert 1.112 and 1.145. They read the samples of the budget's own service only, so that the files of several budgets
+can be loaded side by side. The specifications in `alerts/slo` are held against the sources of sloth 0.16 and
+pyrra 0.9: documented, not run.
 
 Names of recorded series are kept like names of the exporter's series; a change is listed old → new. Windows, and with
 them the ends of names, follow from objective and window of the SLO: here {number(_LINE.objective)} over

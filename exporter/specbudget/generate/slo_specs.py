@@ -16,12 +16,12 @@ NAME = "acceptance-length"
 
 
 def sloth(s: RuleSettings) -> dict[str, Any]:
-    """For `sloth generate --default-slo-period`: the period is no part of the specification."""
+    """For `sloth generate`. Sloth pages without a guard for low traffic."""
     bad, every = (f"sum(rate({selector}[{{{{.window}}}}]))" for selector in _selectors(s))
     page, ticket = FAST_BURN, BURN_DAY
     return {
         "version": "prometheus/v1",
-        "service": s.service,
+        "service": _sloth_name(s.service),
         "labels": {"line": page.line},
         "slos": [
             {
@@ -38,6 +38,23 @@ def sloth(s: RuleSettings) -> dict[str, Any]:
             }
         ],
     }
+
+
+def sloth_command(s: RuleSettings) -> str:
+    """How sloth is run, since the period of an SLO is no part of its specification."""
+    period = duration(s.slo_seconds)
+    command = f"sloth generate --default-slo-period {period} -i FILE"
+    return command if period in SLOTH_PERIODS else f"{command} --slo-period-windows-path FOLDER (windows for {period})"
+
+
+SLOTH_PERIODS = ("28d", "30d")
+"""Periods whose windows sloth brings itself (sloth, internal/alert/windows)."""
+
+
+def _sloth_name(service: str) -> str:
+    """Sloth wants at least two characters that begin and end with a letter or a digit."""
+    plain = service.rstrip("._-")
+    return plain if len(plain) > 1 else f"{plain}-{NAME}"
 
 
 def pyrra(s: RuleSettings) -> dict[str, Any]:

@@ -123,8 +123,9 @@ _ACTIONS = (
 
 
 _BURN_TEXT = (
-    "[percent] of the valid events of [long] missed their target length, and too many of the last [short]; allowed is "
-    "[allowed]. From [factor] times that on, [share] of the budget of [window] is gone in [long]. [cause] [worst]"
+    "[percent] of the valid events of [long] missed their target length[target length], and too many of the last "
+    "[short]; allowed is [allowed]. From [factor] times that on, [share] of the budget of [window] is gone in [long]. "
+    "[cause] [worst]"
 )
 
 

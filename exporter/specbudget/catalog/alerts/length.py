@@ -151,7 +151,7 @@ BELOW_BREAK_EVEN = AlertDef(
     summary="[service]: two models are slower than one, acceptance length [value]",
     description=(
         f"Over {duration(BREAK_EVEN_SECONDS)} a verify step emitted [value] tokens, fewer than it takes to pay for "
-        "the drafter at the present batch, and the fleet is busy. [cause] [worst] "
+        "the drafter at the present batch[break-even], and the fleet is busy. [cause] [worst] "
         "[off]"
     ),
     dashboard=Dashboard.ACCEPTANCE,

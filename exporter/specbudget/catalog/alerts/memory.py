@@ -60,7 +60,10 @@ def _pressure(s: RuleSettings) -> Condition | None:
 
 
 def _shrank(s: RuleSettings) -> Condition:
-    """Against what this replica had within a day, or what the smallest had a day ago: pods get new names."""
+    """Against what this replica had within a day, or what the smallest had a day ago: pods get new names.
+
+    A day ago means within an hour of it: a smallest replica that was not scraped at that moment had no larger pool.
+    """
     capacity = s.of(series.KV_POOL_CAPACITY_TOKENS, equals("artifact", Artifact.TARGET))
     kept = number(KEPT_CAPACITY)
     return Condition(
@@ -75,7 +78,7 @@ def _shrank(s: RuleSettings) -> Condition:
                 first=Clause(
                     query=f"min {s.by()} ({capacity})",
                     op="<",
-                    bound=f"{kept} * min {s.by()} ({capacity} offset 1d)",
+                    bound=f"{kept} * min {s.by()} (last_over_time({capacity}[1h] offset 1d))",
                 ),
                 outer=f"count {s.by()}",
             ),

@@ -133,11 +133,10 @@ def _retargeted(s: RuleSettings) -> Condition | None:
     if not s.pages:
         return None
     target = s.of(series.ACCEPTANCE_TARGET)
-    return Condition(
-        first=Clause(
-            query=f"max {s.by('profile')} ({target})", op="!=", bound=f"max {s.by('profile')} ({target} offset 1h)"
-        )
-    )
+    now = f"max {s.by('profile')} ({target})"
+    # to VictoriaMetrics a side without a sample differs from any: a new service would have got a new target
+    before = f"max {s.by('profile')} ({target} offset 1h)\nor\n{now}"
+    return Condition(first=Clause(query=now, op="!=", bound=inside(before)))
 
 
 OFF = AlertDef(

@@ -20,16 +20,20 @@ def _ended(s: RuleSettings, outcome: StartOutcome) -> str:
 
 
 def _over_budget(s: RuleSettings) -> Condition | None:
-    """An increase, or a replica that was not there an hour ago and whose first sample counts its start already."""
+    """An increase, or a replica that was not there an hour ago and whose first sample counts its start already.
+
+    Not there for an hour: a scrape that was missed an hour ago makes no replica new.
+    """
     if not s.has_limit(STAGING, STAGING.budget("cold_start")):
         return None
     ended = _ended(s, StartOutcome.OVER_BUDGET)
+    before = f"last_over_time({ended}[1h] offset 1h)"
     return Condition(
         first=Clause(query=f"sum {s.by()} (increase({ended}[1h]))", op=">", bound="0"),
         otherwise=(
             Condition(
                 first=Clause(query=f"sum {s.by_replica()} ({ended})", op=">", bound="0"),
-                rest=(Joined(join=Join.UNLESS, on=s.replica, part=Clause(query=f"{ended} offset 1h")),),
+                rest=(Joined(join=Join.UNLESS, on=s.replica, part=Clause(query=before)),),
                 outer=f"count {s.by()}",
             ),
         ),

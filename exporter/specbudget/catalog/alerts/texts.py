@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from specbudget.catalog import series
 from specbudget.catalog.engine_words import ENGINES
 from specbudget.catalog.promql import equals
-from specbudget.catalog.recording import ACCEPTED, STEPS, Level
+from specbudget.catalog.recording import ACCEPTED, BREAK_EVEN_OF_SERVICE, STEPS, Level
 from specbudget.catalog.rule_settings import COLLAPSE_SECONDS, OUTLIER_SECONDS, RuleSettings
 from specbudget.catalog.series import SERVICE_LABEL
 from specbudget.catalog.sets import CheckResult
@@ -32,7 +32,8 @@ def filled(text: str, s: RuleSettings, words: Mapping[str, str]) -> str:
 
     [service] the service, [value] the value with two digits, [count] without, [replicas] as so many replicas,
     [percent] as a percentage. Each with the phrase that begins it: [worst] and [worst 15m] the replicas with the
-    shortest lengths, [cause] the likely causes, [off] how speculation is turned off.
+    shortest lengths, [cause] the likely causes, [off] how speculation is turned off. In parentheses, and nothing where
+    it is not known: [target length] what is in force, [break-even] what the length was compared with.
     """
     marks = {
         "[service]": f"{{{{ $labels.{SERVICE_LABEL} }}}}",
@@ -43,6 +44,8 @@ def filled(text: str, s: RuleSettings, words: Mapping[str, str]) -> str:
         "[worst]": f"{SHORTEST}{_worst(s, COLLAPSE_SECONDS)}",
         "[worst 15m]": f"{SHORTEST}{_worst(s, OUTLIER_SECONDS)}",
         "[cause]": f"{LIKELY_CAUSE}{likely_cause(s)}",
+        "[target length]": _target_length(s),
+        "[break-even]": _break_even(s),
         "[off]": f"{TO_TURN_OFF} {ENGINES[s.engine].off}.",
     } | {f"[{name}]": word for name, word in words.items()}
     for mark, word in marks.items():
@@ -71,6 +74,22 @@ def _worst(s: RuleSettings, seconds: float) -> str:
         '{{ .Labels.pod }} {{ .Labels.instance }} {{ printf "%.2f" .Value }};'
         "{{ end }}{{ else }} not known{{ end }}"
     )
+
+
+def _target_length(s: RuleSettings) -> str:
+    """The target length in force; from the least to the largest where profiles have targets of their own."""
+    own = f"{series.ACCEPTANCE_TARGET.full_name}{same_service(s)}"
+    return (
+        f"{{{{ with {asked(s, f'min({own})')} }}}}{{{{ $least := . | first | value }}}}"
+        f"{{{{ $most := {asked(s, f'max({own})')} | first | value }}}}"
+        ' ({{ printf "%.2f" $least }}{{ if ne $least $most }} to {{ printf "%.2f" $most }}{{ end }}){{ end }}'
+    )
+
+
+def _break_even(s: RuleSettings) -> str:
+    """Break-even as the alert compared it."""
+    query = asked(s, f"{BREAK_EVEN_OF_SERVICE}{same_service(s)}")
+    return f'{{{{ with {query} }}}} (break-even is {{{{ . | first | value | printf "%.2f" }}}}){{{{ end }}}}'
 
 
 def likely_cause(s: RuleSettings) -> str:

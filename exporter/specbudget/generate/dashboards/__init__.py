@@ -1,0 +1,1 @@
+"""The four dashboards, built from the declared series, lines and alerts with Grafana's own schema."""
