@@ -55,3 +55,10 @@ def test_an_hour_of_constants_and_counts_costs_few_bytes() -> None:
     columns = {number: np.full(240, float(number)) for number in range(200)}
     columns |= {200 + number: np.cumsum(draw.integers(0, 2000, 240)).astype(np.float64) for number in range(20)}
     assert len(pack(times, columns)) < 20_000
+
+
+def test_zeros_of_both_signs_stay_apart() -> None:
+    """They compare equal and are not the same bits."""
+    values = np.array([0.0, -0.0, 0.0])
+    back = unpack(pack(np.array([1, 2, 3], dtype=np.int64), {1: values}))[1][1]
+    assert np.signbit(back).tolist() == [False, True, False]

@@ -250,3 +250,9 @@ def waited(condition) -> bool:
             return True
         time.sleep(0.05)
     return False
+
+
+def test_what_lies_before_the_stretch_is_no_service_of_it(tmp_path: Path) -> None:
+    """Samples from just before are there for the first points to look back at, and for nothing else."""
+    written(tmp_path, 1 / 24)
+    assert HistorySamples(tmp_path, T0 + 3600, T0 + 7200).services() == ()

@@ -180,3 +180,12 @@ def test_lengths_are_taken_from_rounds_and_not_from_emitted_tokens() -> None:
     assert "4.00 tokens" in sentence
     assert "counts 4.60" in sentence
     assert "left out are 1 of fewer than 2 steps" in sentence
+
+
+def test_profiles_that_fell_alike_are_no_mix() -> None:
+    """The shares stayed: the mix is ruled out with both parts of the change, and what is left is the drafter."""
+    lengths = {"en": [3.0] * 10 + [2.0] * 10, "zh": [2.4] * 10 + [1.6] * 10}
+    steps = {"en": [900.0] * 20, "zh": [300.0] * 20}
+    (found,) = findings(made(lengths=lengths, steps=steps, fingerprints=PAIR))
+    assert found.cause is Cause.ACCEPTANCE_DROP
+    assert "+0.00 of -0.95 comes from moved shares" in ruled_out(found, "traffic mix")

@@ -124,3 +124,20 @@ def test_a_hole_in_the_middle_is_told() -> None:
 def test_the_step_follows_from_stretch_and_samples(hours: float, interval: float, step: float) -> None:
     """Never finer than the samples, and never more points than a storage gives."""
     assert chosen_step(0.0, hours * 3600, interval) == step
+
+
+def test_a_profile_that_appears_later_grew_from_nothing() -> None:
+    """Its first requests count: its sidecar was read before and did not have it."""
+    late = np.where(ALONG >= 10, 500.0 + 1000.0 * (ALONG - 10), np.nan)
+    told = Told(
+        of(series.BUILD_INFO, (A, ALONG * 0 + 1))
+        | of(
+            series.VERIFY_STEPS,
+            ({**A, "rank": "0", "profile": "default"}, 1000.0 * ALONG),
+            ({**A, "rank": "0", "profile": "hard"}, late),
+        )
+        | of(series.ACCEPTED_DRAFTS, ({**A, "rank": "0", "profile": "default"}, 3000.0 * ALONG))
+    )
+    steps = reviewed(told).acceptance.steps
+    assert steps is not None
+    assert steps[10] == 1500.0
