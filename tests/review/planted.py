@@ -25,6 +25,5 @@ PLANTED: dict[str, Cause] = {
     "restart": Cause.ENGINE_RESTART,
     "pd-prefill": Cause.PREFILL_ONLY,
     "sidecar-blind": Cause.SIDECAR_BLIND,
-    # Prometheus came too late to see the pool of the first start: without the engine's log only the restart is known
-    "capacity-shrank": Cause.ENGINE_RESTART,
+    "capacity-shrank": Cause.CAPACITY_SHRANK,
 }
