@@ -256,3 +256,23 @@ def test_what_lies_before_the_stretch_is_no_service_of_it(tmp_path: Path) -> Non
     """Samples from just before are there for the first points to look back at, and for nothing else."""
     written(tmp_path, 1 / 24)
     assert HistorySamples(tmp_path, T0 + 3600, T0 + 7200).services() == ()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small file system")
+def test_a_folder_that_cannot_be_written_to_is_read_with_its_journal(tmp_path: Path) -> None:
+    """A copy on a medium that takes no write, of a sidecar that was killed: the journal counts, too."""
+    writer = HistoryWriter(tmp_path / "state")
+    writer.write(rows(0.01))
+    aside = tmp_path / "aside"
+    aside.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(aside)], check=False).returncode:
+        pytest.skip("no right to mount")
+    try:
+        for suffix in ("", "-wal"):
+            (aside / f"{FILE_NAME}{suffix}").write_bytes((tmp_path / "state" / f"{FILE_NAME}{suffix}").read_bytes())
+        assert (aside / f"{FILE_NAME}-wal").stat().st_size
+        subprocess.run(["mount", "-o", "remount,ro", str(aside)], check=True)
+        assert HistorySamples(aside, T0, T0 + DAY).extent("chat") == (T0, T0 + 15 * 56)
+    finally:
+        subprocess.run(["umount", "-l", str(aside)], check=True)
+        writer.close()

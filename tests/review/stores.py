@@ -26,10 +26,15 @@ def service_of(scenario: str) -> str:
     return f"ling-{scenario}"
 
 
-def text_of(scenario: str) -> str:
-    """A recording with its service renamed, in OpenMetrics text."""
+def text_of(scenario: str, every: int = 1) -> str:
+    """A recording with its service renamed, in OpenMetrics text; of the scrapes each `every`th."""
     with gzip.open(recording(scenario), "rt", encoding="utf-8") as file:
-        return _SERVICE.sub(f'specbudget_service="{service_of(scenario)}"', file.read())
+        text = _SERVICE.sub(f'specbudget_service="{service_of(scenario)}"', file.read())
+    if every == 1:
+        return text
+    first = min(float(at) for _, _, at in _SAMPLE.findall(text))
+    kept = _SAMPLE.sub(lambda m: m[0] if round((float(m[3]) - first) / 15.0) % every == 0 else "", text)
+    return "".join(line for line in kept.splitlines(keepends=True) if line.strip())
 
 
 def free_port() -> int:
@@ -39,12 +44,12 @@ def free_port() -> int:
 
 
 @contextmanager
-def prometheus(folder: Path, scenarios: Iterable[str], suite: Suite = Suite.USUAL) -> Iterator[str]:
+def prometheus(folder: Path, scenarios: Iterable[str], suite: Suite = Suite.USUAL, every: int = 1) -> Iterator[str]:
     """A real Prometheus with the recordings back-filled; gives its address."""
     blocks = folder / "tsdb"
     for scenario in scenarios:
         text = folder / f"{scenario}.om"
-        text.write_text(text_of(scenario), encoding="utf-8")
+        text.write_text(text_of(scenario, every), encoding="utf-8")
         command = [tool("promtool", suite), "tsdb", "create-blocks-from", "openmetrics", text, blocks]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=120)
     (folder / "prometheus.yml").write_text("{}\n", encoding="utf-8")

@@ -141,3 +141,24 @@ def test_a_profile_that_appears_later_grew_from_nothing() -> None:
     steps = reviewed(told).acceptance.steps
     assert steps is not None
     assert steps[10] == 1500.0
+
+
+def test_a_model_that_new_replicas_bring_is_a_changed_model() -> None:
+    """In a roll-out the old pod goes and the new one has another name: the fingerprint is the service's."""
+    there = np.where(ALONG < 45, 1.0, np.nan)
+    rolled = np.where(ALONG >= 40, 1.0, np.nan)
+    steps = {"rank": "0", "profile": "default"}
+
+    def info(where: dict[str, str], fingerprint: str) -> dict[str, str]:
+        return {**where, "artifact": "target", "fingerprint": fingerprint, "dtype": "bfloat16"}
+
+    old, new = 1000.0 * ALONG * there, 1000.0 * (ALONG - 40) * rolled
+    told = Told(
+        of(series.BUILD_INFO, (A, there), (B, rolled))
+        | of(series.ARTIFACT_INFO, (info(A, "aaaa1111"), there), (info(B, "bbbb3333"), rolled))
+        | of(series.VERIFY_STEPS, ({**A, **steps}, old), ({**B, **steps}, new))
+        | of(series.ACCEPTED_DRAFTS, ({**A, **steps}, 2.0 * old), ({**B, **steps}, 1.0 * new))
+    )
+    first = reviewed(told).findings[0]
+    assert first.cause is Cause.TARGET_CHANGED
+    assert "aaaa1111 became bbbb3333" in first.evidence[0]

@@ -62,6 +62,13 @@ def test_other_ages_give_the_same_findings(suite: Suite, tmp_path: Path) -> None
             assert from_store(url, scenario) == reviewed(scenario, tmp_path / scenario).findings
 
 
+def test_a_scrape_a_minute_names_the_same_causes(tmp_path: Path) -> None:
+    """Prometheus is mostly set up so; a review takes its step from what it finds."""
+    with prometheus(tmp_path, PLANTED, every=4) as url:
+        named = {scenario: from_store(url, scenario)[0].cause for scenario in PLANTED}
+    assert named == PLANTED
+
+
 def test_alerts_are_read_where_they_are_kept(usual: str) -> None:
     """What fired has its interval and severity; a history keeps none and says so."""
     rows = kept_rows(recording("acceptance-drop"))

@@ -119,16 +119,18 @@ def _changes(values: Floats, axis: Axis) -> Iterator[tuple[float, float, float]]
 def held_facts(rows: list[Row], count: int, label: str) -> list[str | None]:
     """For facts whose value stands in a label: the value at each point, None where none stands.
 
-    Where two stand at once (the look back still sees the old one) the one that goes on longer is the newer.
+    Where two stand at once (the look back still sees the old one, or one replica has the new one already) the one
+    that goes on longer is the newer, and of two that go on to the same point the one that began later.
     """
     found: list[str | None] = [None] * count
-    newest: list[float] = [-1.0] * count
+    newest: list[tuple[int, int]] = [(-1, -1)] * count
     for row in rows:
-        known = np.flatnonzero(~np.isnan(row.values) & (row.values > 0))
+        known = np.flatnonzero(np.nan_to_num(row.values) > 0)
         if len(known):
+            age = (int(known[-1]), int(known[0]))
             for place in known.tolist():
-                if float(known[-1]) > newest[place]:
-                    found[place], newest[place] = row.labels.get(label), float(known[-1])
+                if age > newest[place]:
+                    found[place], newest[place] = row.labels.get(label), age
     return found
 
 

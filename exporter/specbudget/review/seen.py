@@ -38,7 +38,7 @@ class Seen:
     `before` are verify steps and accepted drafts by profile that were counted before the first point. `suspects` are
     the points at which any sidecar held a cause for likely. `states` is the state of speculation by (replica, rank).
     `failing` are co-design rules that failed, and where. `due` are the points at which a plan was due. `up` is 0 or 1
-    by (replica, source). `held` are fingerprints and `dtypes` number formats on disk by model, of the first replica.
+    by (replica, source). `held` are fingerprints and `dtypes` number formats on disk by model, of the newest replica.
     `source` is where requests are counted from. `requests` is what the records themselves say, None without them.
     `reload_seconds` is how long the engine took to load other weights while it ran, where its own metrics say so.
     """
@@ -133,9 +133,8 @@ def _states(reader: SeriesReader, replica: str, rank: str) -> tuple[str | None, 
 
 
 def _fact(reader: SeriesReader, artifact: Artifact, label: str) -> tuple[str | None, ...]:
-    rows = reader.rows(series.ARTIFACT_INFO, artifact=artifact)
-    first = min((replica_of(row) for row in rows), default="")
-    return tuple(held_facts([r for r in rows if replica_of(r) == first], reader.axis.count, label))
+    """Of all replicas: in a roll-out the new ones have names of their own."""
+    return tuple(held_facts(reader.rows(series.ARTIFACT_INFO, artifact=artifact), reader.axis.count, label))
 
 
 def _started(reader: SeriesReader, outcome: StartOutcome) -> Started:

@@ -268,9 +268,9 @@ def _share(side: Mapping[str, Tally], profile: str) -> float:
 
 
 TESTS: tuple[Callable[[Lowered], Explanation], ...] = (
+    _quantisation,
     _target,
     _drafter,
-    _quantisation,
     _mix,
     _capped,
     _prefix_hits,
@@ -278,7 +278,8 @@ TESTS: tuple[Callable[[Lowered], Explanation], ...] = (
     _kv_pressure,
     _restart,
 )
-"""In the order of how much they explain where several hold: what was changed before what merely went along."""
+"""In the order of how much they explain where several hold: what says most of a change first (another number format is
+also another checkpoint), and what was changed before what merely went along."""
 
 
 def counted(track: Floats, held: Bools) -> float:

@@ -30,8 +30,9 @@ def _blind(seen: Seen) -> list[Finding]:
             off: Bools = track == 0
             failed[source] = max(failed.get(source, 0.0), float(off.sum()) * review.step)
             down |= off
+    down &= ~_starting(seen)
     span = stretch(down, review)
-    if span is None or failed.get(Source.METRICS, 0.0) < LEAST_SECONDS:
+    if span is None or down.sum() < 2 or failed.get(Source.METRICS, 0.0) < LEAST_SECONDS:
         return []
     told = ", ".join(f"{source.value} for {seconds(held)}" for source, held in failed.items() if held)
     evidence = [f"Could not be read: {told}, {lasting(*span, review)}."]
@@ -53,6 +54,16 @@ def _blind(seen: Seen) -> list[Finding]:
             end=span[1],
         )
     ]
+
+
+def _starting(seen: Seen) -> Bools:
+    """The points around a start: an engine that is not up yet cannot answer, and that is told as a start."""
+    times, step = seen.review.axis.times, seen.review.step
+    held: Bools = np.zeros(len(times), dtype=np.bool_)
+    for start in seen.review.starts:
+        took = start.seconds if start.seconds is not None else np.inf if start.stages else 0.0
+        held |= (times >= start.started_at - 2 * step) & (times <= start.started_at + took + 2 * step)
+    return held
 
 
 def _finished(seen: Seen, held: Bools) -> float:
