@@ -81,6 +81,10 @@ bench: setup ## Measure reading speed, and the processor time of the request log
 week: setup tools ## Judge a simulated week, healthy and with incidents, by Prometheus's own rule engine (half an hour)
 	@$(BIN)/pytest -n $(WORKERS) tests/week/prometheus_week.py $(PYTEST_ARGS)
 
+.PHONY: alerts-live
+alerts-live: setup tools ## Follow every scenario to the message for 17 minutes, nothing quickened; tells what came when
+	@$(BIN)/pytest -q -s tests/e2e/live_alerts.py $(PYTEST_ARGS)
+
 .PHONY: clean
 clean: ## Remove .venv, caches and build output
 	@rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
