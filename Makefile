@@ -82,8 +82,13 @@ week: setup tools ## Judge a simulated week, healthy and with incidents, by Prom
 	@$(BIN)/pytest -n $(WORKERS) tests/week/prometheus_week.py $(PYTEST_ARGS)
 
 .PHONY: alerts-live
-alerts-live: setup tools ## Follow every scenario to the message for 17 minutes, nothing quickened; tells what came when
+alerts-live: setup tools ## Follow every scenario to the message for 18 minutes, nothing quickened; tells what came when
 	@$(BIN)/pytest -q -s tests/e2e/live_alerts.py $(PYTEST_ARGS)
+
+.PHONY: preview
+preview: ## Draw the dashboards with Grafana's widgets on recorded data, for docs/dashboards-in-pictures.md; PREVIEW_ARGS=--open shows them
+	@scripts/fetch-prometheus-tools.sh promtool prometheus
+	@dashboards/preview/preview.sh $(PREVIEW_ARGS)
 
 .PHONY: clean
 clean: ## Remove .venv, caches and build output

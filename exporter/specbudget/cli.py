@@ -126,7 +126,13 @@ def _parser() -> argparse.ArgumentParser:
         "--listen", default=DEFAULT_LISTEN, type=_address, metavar="HOST:PORT", help=f"default {DEFAULT_LISTEN}"
     )
     serve.add_argument(
-        "--state", type=Path, metavar="DIR", help="keep positions and counters here; without it nothing is kept"
+        "--state", type=Path, metavar="DIR", help="keep positions, counters and a history here; without it nothing"
+    )
+    serve.add_argument(
+        "--history-size",
+        type=_size,
+        metavar="SIZE",
+        help="of the history that `specbudget review` reads: default 64MiB, the oldest goes first, 0MiB keeps none",
     )
     serve.add_argument(
         "--web-config",
@@ -147,6 +153,8 @@ def _parser() -> argparse.ArgumentParser:
     generate.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is out of date")
     generate.set_defaults(run=_generate)
 
+    _review_parser(commands.add_parser("review", help="what a stretch of time holds, and why", description=_REVIEW))
+
     demo = commands.add_parser("demo", help="a stand-in engine and its sidecar, with a live summary")
     _scenario(demo)
     demo.add_argument("--listen", type=_address, metavar="HOST:PORT", help="the sidecar's; default the next free port")
@@ -161,6 +169,40 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+_REVIEW = (
+    "Reads a stretch of time from Prometheus, VictoriaMetrics, Mimir or a sidecar's own history, and writes the memory "
+    "graph and what happened, in words. Exit 0: written, 2: wrong usage or a source that cannot be read."
+)
+
+
+def _review_parser(review: argparse.ArgumentParser) -> None:
+    source = review.add_mutually_exclusive_group(required=True)
+    source.add_argument("--prometheus", metavar="URL", help="where /api/v1 begins, such as http://prometheus:9090")
+    source.add_argument("--state", type=Path, metavar="DIR", help="the folder of `serve --state`, running or not")
+    moments = "RFC 3339, epoch seconds, now or now-6h"
+    review.add_argument("--start", required=True, metavar="T", help=moments)
+    review.add_argument("--end", default="now", metavar="T", help=f"{moments}; default %(default)s")
+    review.add_argument("--service", metavar="S", help="needed where there are several")
+    review.add_argument("--out", type=Path, metavar="FILE", help="the report, one HTML file")
+    review.add_argument("--json", type=Path, metavar="FILE", help="the findings")
+    review.add_argument("--png", type=Path, metavar="FILE", help="the memory graph")
+    review.add_argument("--requests", type=Path, metavar="DIR", help="the engine's request log, for single requests")
+    review.add_argument("--log", type=Path, nargs="+", default=[], metavar="PATH", help="engine logs, gzipped or not")
+    review.add_argument("--log-timezone", metavar="ZONE", help="of these logs, such as UTC; default this machine's")
+    client = review.add_argument_group("reaching the storage", "secrets stand in files, never on the command line")
+    client.add_argument(
+        "--http.config.file", dest="client_file", type=Path, metavar="FILE", help="as promtool takes it"
+    )
+    client.add_argument("--id", dest="tenant", metavar="TENANT", help="sent as X-Scope-OrgID")
+    client.add_argument("--user", metavar="NAME", help="for basic authentication")
+    client.add_argument("--password-file", type=Path, metavar="FILE")
+    client.add_argument("--bearer-token-file", type=Path, metavar="FILE")
+    client.add_argument("--tls-ca-path", dest="tls_ca", type=Path, metavar="FILE", help="trust these authorities")
+    client.add_argument("--tls-cert-path", dest="tls_cert", type=Path, metavar="FILE", help="show this certificate")
+    client.add_argument("--tls-key-path", dest="tls_key", type=Path, metavar="FILE", help="its key")
+    review.set_defaults(run=_review)
+
+
 def _scenario(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scenario", default=DEFAULT_SCENARIO, metavar="NAME", help=f"default {DEFAULT_SCENARIO}")
     parser.add_argument("--seed", default=0, type=int, metavar="N", help="of the traffic and the draws, default 0")
@@ -173,6 +215,15 @@ def _address(text: str) -> tuple[str, int]:
     if not separator or not host or not port.isdecimal() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r}: write HOST:PORT, like 127.0.0.1:9877")
     return host, int(port)
+
+
+def _size(text: str) -> int:
+    from specbudget.budget.units import parse_size
+
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _init(args: argparse.Namespace) -> int:
@@ -202,13 +253,21 @@ def _serve(args: argparse.Namespace) -> int:
     from specbudget.serve.command import run_serve
 
     host, port = args.listen
-    return run_serve(args.budget, host, port, args.state, args.web_config)
+    history = {} if args.history_size is None else {"history_bytes": args.history_size}
+    return run_serve(args.budget, host, port, args.state, args.web_config, **history)
 
 
 def _generate(args: argparse.Namespace) -> int:
     from specbudget.generate.command import run_generate
 
     return run_generate(args.target, args.budget, args.out, check=args.check)
+
+
+def _review(args: argparse.Namespace) -> int:
+    from specbudget.review.command import ReviewOptions, run_review
+
+    names = ReviewOptions.__dataclass_fields__
+    return run_review(ReviewOptions(**{name: getattr(args, name) for name in names} | {"log": tuple(args.log)}))
 
 
 def _demo(args: argparse.Namespace) -> int:

@@ -24,12 +24,14 @@
        range: {low: 1, high: null},           // what the axis shows at least; null leaves it to the values
        from: null, to: null,                  // ends of the time axis; null takes those of `times`
        format: "length",                      // of the axis
-       height: 240, utc: false, zoom: false,  // zoom: drag over the time axis, double click goes back
+       height: 240, utc: false, zoom: false,  // zoom: drag over the time axis, + and - on the plot; double click, 0: back
+       onZoom: (from, to) => …,               // told of each zoom that the reader made; both null for the whole
        sync: null,                            // charts with the same word share one cursor
        toggles: true, table: true,            // keys that switch lines off and on; the values as a table
      });
      chart.update({times, lines: {request: values, …}, rules, bands, spans, marks, from, to});  // any part; keeps the cursor
      chart.toggle("request", false);          // as the key does
+     chart.zoom(from, to);                    // shows that stretch, the whole with null; tells nobody
      chart.select(index);                     // moves the read-out; null takes it back to the newest value
      chart.describe();                        // the sentence that a screen reader gets
      chart.destroy();
@@ -82,7 +84,7 @@
   function create(root, config) {
     const settings = {
       title: "", times: [], lines: [], rules: [], bands: [], spans: [], marks: [], range: {}, from: null, to: null,
-      format: "count", height: HEIGHT, utc: false, zoom: false, stack: false, sync: null, toggles: true, table: true,
+      format: "count", height: HEIGHT, utc: false, zoom: false, onZoom: null, stack: false, sync: null, toggles: true, table: true,
       ...config,
     };
     const lines = settings.lines.map((line) => ({ shape: settings.stack ? "area" : "line", format: settings.format, ...line }));
@@ -383,7 +385,7 @@
           ],
           series: [{}, ...lines.map(series)],
           bands: bands(),
-          hooks: { drawClear: [beneath], draw: [above], setCursor: [() => tell()] },
+          hooks: { drawClear: [beneath], draw: [above], setCursor: [() => tell()], setScale: [scaled] },
         },
         [settings.times, ...tops()],
         holder,
@@ -392,8 +394,44 @@
       refresh();
     }
 
+    /* The ends of the values are what uPlot asks for by itself: then the whole axis is meant, which may be longer. */
     function zoomed(_u, low, high) {
-      return Number.isFinite(low) && Number.isFinite(high) && high > low ? [low, high] : xRange();
+      const last = settings.times.length - 1;
+      const part = Number.isFinite(low) && Number.isFinite(high) && high > low;
+      return part && (low > settings.times[0] || high < settings.times[last]) ? [low, high] : xRange();
+    }
+
+    let seen = [null, null]; // the stretch that is shown, null for the whole
+    let quiet = true; // while a change of the scale is not the reader's
+
+    function scaled(u, key) {
+      if (key !== "x" || quiet || !settings.zoom) return;
+      const [from, to] = xRange();
+      const { min, max } = u.scales.x;
+      const whole = min <= from && max >= to;
+      if (whole ? seen[0] === null : min === seen[0] && max === seen[1]) return;
+      seen = whole ? [null, null] : [min, max];
+      settings.onZoom?.(...seen);
+    }
+
+    function zoom(from, to) {
+      quiet = true;
+      seen = from === null || to === null ? [null, null] : [from, to];
+      const [low, high] = seen[0] === null ? xRange() : seen;
+      plot.batch(() => plot.setScale("x", { min: low, max: high }));
+      quiet = false;
+    }
+
+    /* Nearer or farther around the value that is read, as a key asks for it. */
+    function zoomBy(factor) {
+      const { min, max } = plot.scales.x;
+      const [low, high] = xRange();
+      const around = selected !== null && selected >= min && selected <= max ? selected : (min + max) / 2;
+      const from = Math.max(low, around - (around - min) * factor);
+      const to = Math.min(high, around + (max - around) * factor);
+      const whole = !(from > low || to < high); // also where 0 times endless is no number
+      zoom(whole ? null : from, whole ? null : to);
+      settings.onZoom?.(...seen);
     }
 
     function axisWords(value, splits) {
@@ -507,8 +545,11 @@
     function toggle(id, on) {
       if (!shown.has(id)) return;
       shown.set(id, on);
-      if (settings.stack) build();
-      else plot.setSeries(lines.findIndex((entry) => entry.id === id) + 1, { show: on });
+      if (settings.stack) {
+        quiet = true;
+        build();
+        zoom(...seen);
+      } else plot.setSeries(lines.findIndex((entry) => entry.id === id) + 1, { show: on });
       refresh();
     }
 
@@ -525,6 +566,12 @@
     }
 
     holder.addEventListener("keydown", function (event) {
+      const nearer = { "+": 0.5, "=": 0.5, "-": 2, 0: Infinity }[event.key];
+      if (settings.zoom && nearer !== undefined && !event.ctrlKey && !event.altKey && !event.metaKey) {
+        event.preventDefault();
+        zoomBy(nearer);
+        return;
+      }
       const last = settings.times.length - 1;
       const here = selected === null ? last : indexNow();
       const tenth = Math.max(1, Math.round(settings.times.length / 10));
@@ -555,12 +602,13 @@
     const wish = window.matchMedia("(prefers-color-scheme: dark)");
 
     build();
+    quiet = false;
     widths.observe(holder);
     themes.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
     wish.addEventListener("change", retheme);
 
     return {
-      update, toggle, select, describe,
+      update, toggle, zoom, select, describe,
       destroy() {
         widths.disconnect();
         themes.disconnect();

@@ -339,7 +339,7 @@ CONFIG_RELOAD_TIME = _gauge(
 STATE_SAVED = _gauge(
     "state_saved",
     SIDECAR,
-    "1 when the latest saving of positions and counters succeeded; absent without a state folder.",
+    "1 when the latest saving of positions, counters and history succeeded; absent without a state folder.",
 )
 BUILD_INFO = _gauge("build_info", SIDECAR, "Version of specbudget and of Python; always 1.", "version", "pythonversion")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from specbudget.domain.pool_sizing import ProfiledMemory, memory_from_start
 from specbudget.domain.stages import Stage
 from specbudget.domain.start_events import POOL_TOKENS, Mark, StartEvent
-from specbudget.domain.start_log import StartLog
+from specbudget.domain.start_log import starts_in
 from specbudget.domain.start_up import read_start_up
 from specbudget.sources.sglang.start_log import read_start_lines
 
@@ -45,11 +45,7 @@ def read_start_figures(log: Path) -> StartFigures | None:
 
 
 def _latest(data: bytes, source: str) -> StartFigures | None:
-    starts: list[StartLog] = [StartLog()]
-    for event in read_start_lines(data).events:
-        if starts[-1].ends_before(event):
-            starts.append(StartLog())
-        starts[-1].add(event)
+    starts = starts_in(read_start_lines(data).events)
     return next((found for log in reversed(starts) if (found := _figures(log.events, source)) is not None), None)
 
 

@@ -46,3 +46,8 @@ def from_step_times(*, plain_ms: float, draft_ms: float, verify_ms: float, overh
 def from_trial(*, length: float, speedup: float) -> BreakEven:
     """τ* = τ / s of one A/B: at acceptance length τ the pair was s times as fast as the target alone."""
     return constant(length / speedup)
+
+
+def speedup(*, length: float, break_even: float) -> float:
+    """How many times as fast the pair is as the target alone: τ / τ*. Below 1 two models are slower than one."""
+    return length / break_even

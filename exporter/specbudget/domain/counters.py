@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
+import numpy as np
+
+from specbudget.domain.acceptance import Floats
+
 Key = TypeVar("Key", bound=Hashable)
 
 LARGEST = float(1 << 62)
@@ -56,3 +60,21 @@ class CounterReader(Generic[Key]):
     def load(self, *, begun: bool, last: dict[Key, float]) -> None:
         """Takes up what `dump` gave: growth while we were away counts."""
         self._begun, self._last = begun, dict(last)
+
+
+def increases(values: Floats, *, began: bool = False) -> Floats:
+    """The increase at each reading since the reading before, over resets; NaN where there is no reading.
+
+    `values` are readings in order of time, NaN for none. The first reading is the baseline and has no increase, unless
+    `began` says that the counter was not there before and so grew from 0.
+    """
+    grown: Floats = np.full(len(values), np.nan)
+    known = np.flatnonzero(~np.isnan(values))
+    if not len(known):
+        return grown
+    readings = values[known]
+    steps = np.diff(readings)
+    grown[known[1:]] = np.where(steps < 0, readings[1:], steps)
+    if began:
+        grown[known[0]] = readings[0]
+    return grown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from specbudget.domain.start_events import Mark, StartEvent
@@ -105,3 +106,13 @@ class StartLog:
         if not self.ready:
             return True
         return event.mark in _AFTER_READY or abs(event.at - self._ready_at) <= STRAGGLE_SECONDS
+
+
+def starts_in(events: Iterable[StartEvent]) -> list[StartLog]:
+    """The starts that follow each other in a log's events; at least one, which may be empty."""
+    starts = [StartLog()]
+    for event in events:
+        if starts[-1].ends_before(event):
+            starts.append(StartLog())
+        starts[-1].add(event)
+    return starts

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from specbudget import __version__
 from specbudget.errors import BudgetError, Problem, StateError
+from specbudget.history.writer import DEFAULT_BYTES
 from specbudget.logs import configure
 from specbudget.pair.nested_drafter import load_deployment
 from specbudget.serve.protection import described
@@ -20,7 +21,14 @@ SERVED_ENGINES = ("sglang",)
 log = logging.getLogger(__name__)
 
 
-def run_serve(budget: Path, host: str, port: int, state: Path | None, web_config: Path | None = None) -> int:
+def run_serve(
+    budget: Path,
+    host: str,
+    port: int,
+    state: Path | None,
+    web_config: Path | None = None,
+    history_bytes: int = DEFAULT_BYTES,
+) -> int:
     """Serves until SIGTERM or SIGINT; returns 0. Raises BudgetError and StateError for what cannot start."""
     configure()
     loaded = load_deployment(budget)
@@ -34,7 +42,7 @@ def run_serve(budget: Path, host: str, port: int, state: Path | None, web_config
         log.info("web configuration loaded: %s", described(protected))
         if protected.config.basic_auth_users and protected.context is None:
             log.warning("passwords will cross the network in clear text: add tls_server_config to %s", web_config)
-    sidecar = Sidecar(loaded, state, protected)
+    sidecar = Sidecar(loaded, state, protected, history_bytes)
     scheme = "http" if protected is None or protected.context is None else "https"
 
     def started(taken: int) -> None:

@@ -61,7 +61,10 @@ def render(metrics: Iterable[Metric]) -> Page:
 
 
 class Publisher:
-    """Saves and renders when something changed; `page` is what /metrics answers. `shown` is told after each time."""
+    """Saves and renders when something changed; `page` is what /metrics answers.
+
+    `shown` is told after each time, `record` what the page holds.
+    """
 
     def __init__(
         self,
@@ -72,9 +75,10 @@ class Publisher:
         store: Store | None,
         saved: Callable[[bool], None],
         shown: Callable[[float], None] = lambda _: None,
+        record: Callable[[float, list[Metric]], None] | None = None,
     ) -> None:
         self._settle, self._collect, self._keep = settle, collect, keep
-        self._store, self._saved, self._shown = store, saved, shown
+        self._store, self._saved, self._shown, self.record = store, saved, shown, record
         self._asked = asyncio.Event()
         self._windows_at = 0.0
         self._last_problem = ""
@@ -114,5 +118,8 @@ class Publisher:
                     log.info("state is saved again: folder=%s", self._store.folder)
                 self._last_problem = ""
                 self._saved(True)
-        self.page = render(self._collect(now))
+        families = list(self._collect(now))
+        self.page = render(families)
+        if self.record is not None:
+            self.record(now, families)
         self._shown(now)

@@ -18,6 +18,8 @@ import msgspec
 from specbudget.budget.reading import LoadedBudget, content_digest
 from specbudget.catalog.sets import Source
 from specbudget.errors import BudgetError
+from specbudget.history.recorder import Recorder
+from specbudget.history.writer import DEFAULT_BYTES
 from specbudget.pair.nested_drafter import load_deployment
 from specbudget.serve.collect import collect
 from specbudget.serve.desk import Desk
@@ -45,11 +47,19 @@ log = logging.getLogger(__name__)
 class Sidecar:
     """One engine's sidecar, open to all without `web`. `serve` runs until cancelled or told by SIGTERM or SIGINT."""
 
-    def __init__(self, loaded: LoadedBudget, state: Path | None, web: LoadedWebConfig | None = None) -> None:
+    def __init__(
+        self,
+        loaded: LoadedBudget,
+        state: Path | None,
+        web: LoadedWebConfig | None = None,
+        history_bytes: int = DEFAULT_BYTES,
+    ) -> None:
         self.desk = Desk(loaded, time.time())
         self._protection = Protection(web, self._web_config_noted, self._readers_changed) if web is not None else None
         self._context = web.context if web is not None else None
         self._store = Store(state) if state is not None else None
+        self._history_bytes = history_bytes
+        self._recorder: Recorder | None = None
         self._positions: dict[Source, list[Position]] = {}
         self._following: Following | None = None
         self._ending: set[asyncio.Task[None]] = set()
@@ -80,6 +90,9 @@ class Sidecar:
             reload=self.reload,
             guard=protection.guard if protection is not None else None,
         )
+        if self._store is not None and self._history_bytes:
+            self._recorder = Recorder(self._store.folder, self._history_bytes)
+            self.publisher.record = self._recorder.offer
         self.publisher.publish(time.time())
         listener, taken = await listen(app, host, port, self._context)
         started(taken)
@@ -102,6 +115,8 @@ class Sidecar:
                 task.cancel()
             await asyncio.gather(*background, return_exceptions=True)
             self.publisher.publish(time.time(), last=True)
+            if self._recorder is not None:
+                self._recorder.close()
             await listener.cleanup()
             if self._store is not None:
                 self._store.close()
@@ -194,7 +209,7 @@ class Sidecar:
         return kept
 
     def _saved(self, saved: bool) -> None:
-        self.desk.state_saved = saved
+        self.desk.state_saved = saved and (self._recorder is None or self._recorder.saved)
 
     def _resume(self, kept: dict[str, Any]) -> None:
         """Positions always go on; counters and windows only under the same identity."""

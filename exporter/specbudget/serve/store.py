@@ -11,13 +11,13 @@ import fcntl
 import logging
 import os
 import sqlite3
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from specbudget.damaged_file import move_aside
 from specbudget.errors import StateError
 
 FILE_NAME = "specbudget.sqlite"
@@ -107,11 +107,8 @@ class Store:
             raise StateError(f"{self._path}: cannot be read: {error}: free space or fix its rights") from error
 
     def _move_aside(self, reason: str) -> None:
-        aside = f"{self._path}.unreadable-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+        aside = move_aside(self._path)
         log.error("state is not readable, starting anew: file=%s moved_to=%s reason=%s", self._path, aside, reason)
-        for suffix in ("", "-wal", "-shm"):
-            with contextlib.suppress(FileNotFoundError):
-                os.rename(f"{self._path}{suffix}", f"{aside}{suffix}")
 
     def _disconnect(self) -> None:
         if self._db is not None:

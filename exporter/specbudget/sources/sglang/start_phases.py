@@ -24,6 +24,8 @@ _BY_PHASE = ("startup_time_seconds", "startup_cuda_graph_time_seconds")
 _OLD = {"engine_startup": "tokenizer_e2e", "engine_load": "load_weight"}
 """Names of older families, by the phase that replaced them."""
 
+HOT_RELOAD_NAMES = ("sglang:weight_load_duration_seconds", "sglang_weight_load_duration_seconds")
+"""What a storage may call the latest hot reload, where it scrapes the engine, too."""
 WANTED = frozenset(prefix + name for prefix in ("sglang:", "sglang_") for name in _FAMILIES)
 MAX_SECONDS = 1e7
 

@@ -1,0 +1,1 @@
+"""Reads storage that speaks Prometheus' query interface: Prometheus, VictoriaMetrics, Mimir, Thanos."""
