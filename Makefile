@@ -81,6 +81,10 @@ bench: setup ## Measure reading speed, and the processor time of the request log
 week: setup tools ## Judge a simulated week, healthy and with incidents, by Prometheus's own rule engine (half an hour)
 	@$(BIN)/pytest -n $(WORKERS) tests/week/prometheus_week.py $(PYTEST_ARGS)
 
+.PHONY: alerts-live
+alerts-live: setup tools ## Follow every scenario to the message for 18 minutes, nothing quickened; tells what came when
+	@$(BIN)/pytest -q -s tests/e2e/live_alerts.py $(PYTEST_ARGS)
+
 .PHONY: preview
 preview: ## Draw the dashboards with Grafana's widgets on recorded data, for docs/dashboards-in-pictures.md; PREVIEW_ARGS=--open shows them
 	@scripts/fetch-prometheus-tools.sh promtool prometheus

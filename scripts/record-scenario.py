@@ -12,75 +12,31 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from urllib.error import URLError
-from urllib.parse import urlencode
-from urllib.request import urlopen
 
-PROMETHEUS = Path(__file__).parents[1] / ".cache" / "prometheus" / "trixie" / "usr" / "bin" / "prometheus"
-ENDED = 20.0
-"""Seconds until a process that was asked to end is killed."""
+# what starts real programs for the tests starts them here, too
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "tests")]
+
+from e2e.deployment import COMMAND, reserved_ports, started, stop  # noqa: E402
+from e2e.running_prometheus import running_prometheus  # noqa: E402
+
 FORGOTTEN = ("scrape_", "prometheus_")
 """Prefixes of what Prometheus says of itself."""
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def asked(url: str, **query: str) -> dict[str, object]:
-    with urlopen(f"{url}?{urlencode(query)}", timeout=60) as answer:
-        return dict(json.load(answer))["data"]  # type: ignore[no-any-return]
-
-
-def started(stack: ExitStack, command: list[str], log: Path) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen(command, stdout=stack.enter_context(log.open("wb")), stderr=subprocess.STDOUT)
-
-    def end() -> None:
-        process.send_signal(signal.SIGINT)
-        try:
-            process.wait(ENDED)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-    stack.callback(end)
-    return process
-
-
-def wait_for(condition: object, seconds: float, what: str) -> None:
-    until = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        if time.monotonic() > until:
-            sys.exit(f"{what} did not come within {seconds:g} s")
-        time.sleep(0.2)
-
-
-def answers(url: str) -> bool:
-    try:
-        with urlopen(url, timeout=5):
-            return True
-    except (URLError, OSError):
-        return False
-
-
-def configuration(work: Path, sidecar: int, interval: float) -> str:
-    return f"""
-global: {{scrape_interval: {interval:g}s, scrape_timeout: {interval:g}s, evaluation_interval: {interval:g}s}}
-rule_files: [{work}/alerts/*.rules.yml]
-scrape_configs:
-- job_name: specbudget
-  static_configs: [{{targets: ['127.0.0.1:{sidecar}'], labels: {{instance: 'replica-0:9877'}}}}]
-"""
+def configuration(sidecar: int, interval: float) -> dict[str, object]:
+    every = f"{interval:g}s"
+    target = {"targets": [f"127.0.0.1:{sidecar}"], "labels": {"instance": "replica-0:9877"}}
+    return {
+        "global": {"scrape_interval": every, "scrape_timeout": every, "evaluation_interval": every},
+        "rule_files": ["alerts/*.rules.yml"],
+        "scrape_configs": [{"job_name": "specbudget", "static_configs": [target]}],
+    }
 
 
 def openmetrics(series: list[dict[str, object]]) -> str:
@@ -95,30 +51,29 @@ def openmetrics(series: list[dict[str, object]]) -> str:
 
 
 def record(scenario: str, seconds: float, interval: float, work: Path) -> str:
-    sidecar, own = free_port(), free_port()
-    python = [sys.executable, "-m", "specbudget"]
+    sidecar, own = reserved_ports(2)
+    budget = work / "deployment" / "budget.yaml"
     with ExitStack() as stack:
         # Prometheus first: what happens a few seconds after the engine's start would be missed otherwise
-        (work / "prometheus.yml").write_text(configuration(work, sidecar, interval), encoding="utf-8")
-        address = f"127.0.0.1:{own}"
-        command = [str(PROMETHEUS), f"--config.file={work}/prometheus.yml", f"--storage.tsdb.path={work}/tsdb"]
-        prometheus = started(stack, [*command, f"--web.listen-address={address}"], work / "prometheus.log")
-        wait_for(lambda: answers(f"http://{address}/-/ready"), 60, "Prometheus")
-        small = work / "deployment"
-        demo = [*python, "demo", "--scenario", scenario, "--listen", f"127.0.0.1:{sidecar}", "--dir", str(small)]
-        running = started(stack, demo, work / "demo.log")
-        wait_for((small / "budget.yaml").exists, 60, "the demo's budget")
-        rules = [*python, "generate", "rules", "--budget", str(small / "budget.yaml"), "--out", str(work)]
+        prometheus = stack.enter_context(running_prometheus(work, configuration(sidecar, interval), own))
+        demo = ["demo", "--scenario", scenario, "--listen", f"127.0.0.1:{sidecar}", "--dir", str(budget.parent)]
+        running = stack.enter_context(started(work, "demo", *demo))
+        stack.callback(stop, running)
+        until = time.monotonic() + 60
+        while not budget.exists():
+            if time.monotonic() > until:
+                sys.exit(f"the demo wrote no budget: {(work / 'demo.out').read_text()[-500:]}")
+            time.sleep(0.2)
+        rules = [*COMMAND, "generate", "rules", "--budget", str(budget), "--out", str(work)]
         subprocess.run(rules, check=True, stdout=subprocess.DEVNULL, timeout=60)
-        prometheus.send_signal(signal.SIGHUP)
+        prometheus.reload()
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             if running.poll() is not None:
-                sys.exit(f"the demo ended: {(work / 'demo.log').read_text()[-500:]}")
+                sys.exit(f"the demo ended: {(work / 'demo.out').read_text()[-500:]}")
             time.sleep(1)
-        query = f'{{__name__=~".+"}}[{int(seconds) + 120}s]'
-        found = asked(f"http://{address}/api/v1/query", query=query)["result"]
-        return openmetrics([s for s in found if not s["metric"]["__name__"].startswith(FORGOTTEN)])  # type: ignore
+        found = prometheus.query(f'{{__name__=~".+"}}[{int(seconds) + 120}s]')
+        return openmetrics([one for one in found if not one["metric"]["__name__"].startswith(FORGOTTEN)])
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -25,6 +26,11 @@ class Prometheus:
     """One that runs."""
 
     url: str
+    process: subprocess.Popen[bytes]
+
+    def reload(self) -> None:
+        """Reads configuration and rules anew, as after a change of them."""
+        self.process.send_signal(signal.SIGHUP)
 
     def query(self, text: str, *, at: float | None = None) -> list[dict[str, Any]]:
         """The result of an instant query, now or at a time in seconds since the epoch."""
@@ -55,7 +61,7 @@ def running_prometheus(
             said = (folder / "prometheus.log").read_text()[-1500:]
             assert process.poll() is None and time.monotonic() < end, f"Prometheus does not start: {said}"  # noqa: PT018
             time.sleep(0.1)
-        yield Prometheus(f"http://{address}")
+        yield Prometheus(f"http://{address}", process)
     finally:
         process.terminate()
         try:

@@ -126,7 +126,11 @@ def test_a_page_says_what_a_person_needs_at_night(tmp_path: Path) -> None:
     samples: Samples = {suspect("mix"): "1x80"}
     for replica, length in (("a", 2.1), ("b", 2.2), ("c", 2.3), ("d", 4.0)):
         samples = dict(samples) | traffic((75, 5, 0.75, 120), replica=replica, length=length)
-    samples = dict(samples) | {name(series.CODESIGN_CHECK, check="taps_range", result="fail"): "1x80"}
+    samples = dict(samples) | {
+        name(series.CODESIGN_CHECK, check="taps_range", result="fail"): "1x80",
+        name(series.ACCEPTANCE_TARGET, profile="default"): "2.6x80",
+        name(series.ACCEPTANCE_TARGET, profile="code"): "3.4x80",
+    }
     expected = {
         "exp_labels": {
             "severity": "page", "line": "acceptance", "service": SERVICE, "sli": "request",
@@ -135,7 +139,8 @@ def test_a_page_says_what_a_person_needs_at_night(tmp_path: Path) -> None:
         "exp_annotations": {
             "summary": f"{SERVICE}: the acceptance SLO burns fast, 75% of events are bad",
             "description": (
-                "75% of the valid events of 1h missed their target length, and too many of the last 5m; allowed is 5%. "
+                "75% of the valid events of 1h missed their target length (2.60 to 3.40), and too many of the last 5m; "
+                "allowed is 5%. "
                 "From 13.44 times that on, 2% of the budget of 28d is gone in 1h. "
                 "Likely cause: mix; pair unfit: taps_range; "
                 "Shortest: a a:9877 2.10; b b:9877 2.20; c c:9877 2.30; "
@@ -146,6 +151,33 @@ def test_a_page_says_what_a_person_needs_at_night(tmp_path: Path) -> None:
         },
     }  # fmt: skip
     check = {"eval_time": "70m", "alertname": "SpecbudgetAcceptanceFastBurn", "exp_alerts": [expected]}
+    checked(tmp_path, samples, [{"alert_rule_test": check}])
+
+
+def test_a_page_below_break_even_says_what_it_was_compared_with(tmp_path: Path) -> None:
+    """The length in the title, the break-even of the present batch in the text."""
+    samples = traffic((75, 50, 0.0, 5000), length=2.1) | {
+        name(series.ENGINE_RUNNING, rank="0"): "12x80",
+        name(series.BREAK_EVEN): "2.52x80",
+    }
+    expected = {
+        "exp_labels": {
+            "severity": "page", "line": "acceptance", "service": SERVICE,
+            "cluster": "c1", "namespace": "llm", "specbudget_service": SERVICE,
+        },
+        "exp_annotations": {
+            "summary": f"{SERVICE}: two models are slower than one, acceptance length 2.10",
+            "description": (
+                "Over 30m a verify step emitted 2.10 tokens, fewer than it takes to pay for the drafter at the "
+                "present batch (break-even is 2.52), and the fleet is busy. Likely cause: none is told "
+                "Shortest: a a:9877 2.10; "
+                "To turn speculation off: restart the engine without --speculative-algorithm."
+            ),
+            "runbook_url": "https://runbooks.example/r.md#specbudgetacceptancebelowbreakeven",
+            "dashboard_url": f"https://grafana.example/d/specbudget-acceptance?var-service={SERVICE}",
+        },
+    }  # fmt: skip
+    check = {"eval_time": "70m", "alertname": "SpecbudgetAcceptanceBelowBreakEven", "exp_alerts": [expected]}
     checked(tmp_path, samples, [{"alert_rule_test": check}])
 
 
