@@ -155,7 +155,7 @@ def _drafter_takes_room(seen: Seen, held: Bools, span: tuple[float, float]) -> l
         needs = [value for value in need if value is not None]
         evidence = [
             f"The target's pool holds {count(capacity)} tokens; without the drafter it would hold {count(cost)} more: "
-            f"the drafter takes {share:.1%} of the token budget.",
+            f"the drafter's KV and weights take {share:.1%} of the token budget.",
             f"At the peak {count(used)} tokens were in use.",
         ]
         if own is not None and needs:
@@ -168,7 +168,7 @@ def _drafter_takes_room(seen: Seen, held: Bools, span: tuple[float, float]) -> l
                 id="kv.drafter_crowds_out",
                 line="kv",
                 cause=Cause.DRAFTER_KV,
-                title=f"The drafter's KV took {share:.1%} of the token budget of a pool that was too small",
+                title=f"The drafter took {share:.1%} of the token budget of a pool that was too small",
                 evidence=(
                     *evidence,
                     f"Without the drafter {asked}, would {'fit' if fits else 'still not fit'} into "
