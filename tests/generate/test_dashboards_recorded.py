@@ -111,7 +111,7 @@ def test_the_tiles_name_the_trouble(prometheus: Recorded) -> None:
 
 def test_the_ledger_has_every_budget(prometheus: Recorded) -> None:
     """Used, spent and limit of each budget of the demo agree, whatever its unit."""
-    used, _, spent, limit = (query for query in queries() if query.panel == "Ledger of the five lines")
+    used, _, spent, limit, _ = (query for query in queries() if query.panel == "Ledger of the five lines")
     values = [
         {(one["metric"]["line"], one["metric"]["budget"]): float(one["value"][1]) for one in prometheus.now(q.filled)}
         for q in (used, spent, limit)
@@ -126,12 +126,31 @@ def test_the_ledger_has_every_budget(prometheus: Recorded) -> None:
                 assert values[0][key] == pytest.approx(over[key] / under[key], rel=0.02, abs=0.02), key
 
 
+def test_the_ledger_and_the_tiles_judge_alike(prometheus: Recorded) -> None:
+    """No budget is worse than its line; the worst one of the line in trouble is exactly as bad."""
+    (states,) = (q for q in queries() if q.panel == "Ledger of the five lines" and q.ref == "E")
+    shown = {
+        (one["metric"]["line"], one["metric"]["budget"]): SEVERITY[int(float(one["value"][1]))]
+        for one in prometheus.now(states.filled)
+    }
+    line, state = TROUBLE[prometheus.scenario]
+    worst = {each.id: {shown[key] for key in shown if key[0] == each.id} for each in LINES}
+    assert {each.id: max(worst[each.id], key=SEVERITY.index) for each in LINES} == {
+        each.id: state if each is line else LineState.OK for each in LINES
+    }
+
+
 def test_the_timeline_tells_the_whole_start(prometheus: Recorded) -> None:
     """Every stage begins and ends within the cold start, and the bars of one model do not lie over each other."""
-    begins, *parts = (query for query in queries() if query.panel == "The latest start, stage by stage")
+    begins, *parts, order = (query for query in queries() if query.panel == "The latest start, stage by stage")
     at = {one["metric"]["lane"]: float(one["value"][1]) for one in prometheus.now(begins.filled)}
     took = {one["metric"]["lane"]: float(one["value"][1]) for q in parts for one in prometheus.now(q.filled)}
-    assert at.keys() == took.keys()
+    place = {one["metric"]["lane"]: float(one["value"][1]) for one in prometheus.now(order.filled)}
+    assert at.keys() == took.keys() == place.keys()
+    assert all(took.values()), "a lane without a bar"
+    whole, limit, *stages = sorted(place, key=place.__getitem__)
+    assert (whole, limit) == ("cold start", "budget")
+    assert [at[lane] for lane in stages] == sorted(at[lane] for lane in stages)
     assert {"cold start", "budget", "target: load", "drafter: load"} <= at.keys()
     for lane, begin in at.items():
         if lane not in ("cold start", "budget"):
