@@ -173,7 +173,7 @@ def words(of_number: Iterable[tuple[float, str, str]]) -> list[models.ValueMappi
     return [models.ValueMap(options=options)]
 
 
-def none_is_quiet() -> list[models.ValueMap]:
+def none_is_quiet() -> list[models.ValueMapping]:
     """Of a number that counts what went wrong, 0 says nothing and has no colour of its own."""
     return words([(0.0, "0", colours.QUIET)])
 
