@@ -167,6 +167,33 @@ def test_every_budget_and_state_is_shown() -> None:
     assert set(colours.OF_MEMORY) == set(MemoryPart)
 
 
+LAPTOP, GAP, BY_ITSELF = 1342, 8, 150
+"""Pixels of 24 columns on a screen of 1366, between panels, and of a table's column that says nothing of its width."""
+
+NOT_EVERYWHERE = {"cluster", "namespace", "pod"}
+"""Columns that are there only where the labels are."""
+
+
+@EACH
+def test_tables_fit_on_a_laptop(dashboard: Dashboard) -> None:
+    """No column is beyond the edge where neither cluster, namespace nor pod is told; most alerts are of no replica."""
+    for panel in panels(dashboard):
+        if panel["type"] != "table":
+            continue
+        columns = panel["transformations"][-1]["options"]["renameByName"]
+        own = {
+            each["matcher"]["options"]: {one["id"]: one["value"] for one in each["properties"]}
+            for each in panel["fieldConfig"]["overrides"]
+        }
+        needed = 0
+        for name, title in columns.items():
+            if name in NOT_EVERYWHERE or (panel["title"], name) == ("Firing alerts", "instance"):
+                continue
+            said = own.get(title, {})
+            needed += said.get("custom.width", said.get("custom.minWidth", BY_ITSELF))
+        assert needed <= panel["gridPos"]["w"] * LAPTOP / 24 - GAP, panel["title"]
+
+
 def test_services_do_not_share_a_default(tmp_path: Path) -> None:
     """The service of the budget is what a dashboard about one service opens with."""
     settings: RuleSettings = replace(SETTINGS, service='a "b" \\ c')

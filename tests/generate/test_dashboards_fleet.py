@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from generate.dashboard_files import SETTINGS, Query, queries
 from generate.promtool import failures
 from specbudget.catalog import series
-from specbudget.catalog.lines import ACCEPTANCE, KV, LINES, Unit
+from specbudget.catalog.lines import ACCEPTANCE, CODESIGN, KV, LINES, LineDef, Unit
 from specbudget.catalog.series import SeriesDef
 from specbudget.catalog.sets import LINE_STATES, SPECULATION_STATES
 from specbudget.domain.line_state import LineState, Spending, line_state
@@ -89,6 +90,79 @@ def test_every_unit_of_a_budget_has_its_word(unit: Unit, tmp_path: Path) -> None
     samples = {sample(series.BUDGET_SPENT[unit], line=line.id, budget=budget.id): holds(7.0 * divisor)}
     expected = [(of(line.id, budget.id, unit=word), 7.0)]
     checked(tmp_path, samples, panel("Ledger of the five lines", "C"), expected)
+
+
+def ratio(line: LineDef, budget: str, value: float | None, replica: str = "a") -> Samples:
+    """A budget with a limit, and a used ratio where it is known."""
+    found = line.budget(budget)
+    samples = {sample(series.BUDGET_LIMIT[found.unit], replica, line=line.id, budget=budget): holds(1.0)}
+    if value is not None:
+        samples[sample(series.BUDGET_USED_RATIO, replica, line=line.id, budget=budget)] = holds(value)
+    return samples
+
+
+@pytest.mark.parametrize(
+    ("line", "budget", "value", "of_line", "shown"),
+    [
+        (KV, "high_water", 1.08, LineState.AT_RISK, LineState.AT_RISK),
+        (KV, "high_water", 0.95, LineState.OK, LineState.OK),
+        (KV, "target", 1.08, LineState.BREACH, LineState.BREACH),
+        (KV, "target", 0.95, LineState.AT_RISK, LineState.AT_RISK),
+        (KV, "min_target_tokens", 1.0, LineState.AT_RISK, LineState.AT_RISK),
+        (CODESIGN, "pair", 1.0, LineState.AT_RISK, LineState.AT_RISK),
+        (CODESIGN, "pair", 2.0, LineState.BREACH, LineState.BREACH),
+        (ACCEPTANCE, "burn_fast", 1.4, LineState.AT_RISK, LineState.AT_RISK),
+        (ACCEPTANCE, "burn_fast", 1.4, LineState.BREACH, LineState.BREACH),
+        (ACCEPTANCE, "burn_fast", None, LineState.UNKNOWN, LineState.UNKNOWN),
+    ],
+    ids=["above the mark", "near the mark", "over", "nearly over", "at the floor", "a warning", "unfit",
+         "little traffic", "burns", "no event"],
+)  # fmt: skip
+def test_the_ledger_judges_a_budget_as_its_line_does(
+    line: LineDef, budget: str, value: float | None, of_line: LineState, shown: LineState, tmp_path: Path
+) -> None:
+    """A mark is passed and breaches nothing, and what too little traffic speaks for does not either."""
+    samples = ratio(line, budget, value) | states(line.id, "a", of_line)
+    expected = [(of(line.id, budget), float(SEVERITY.index(shown)))]
+    checked(tmp_path, samples, panel("Ledger of the five lines", "E"), expected)
+
+
+def test_the_ledger_tells_which_replica_is_in_breach(tmp_path: Path) -> None:
+    """The worst of two counts; that the line of another replica is in breach says nothing of this one's burn."""
+    samples = ratio(ACCEPTANCE, "burn_fast", 1.4, "a") | states(ACCEPTANCE.id, "a", LineState.AT_RISK)
+    samples |= ratio(ACCEPTANCE, "break_even", 1.2, "b") | states(ACCEPTANCE.id, "b", LineState.BREACH)
+    samples |= ratio(ACCEPTANCE, "break_even", 0.5, "a")
+    expected = [
+        (of(ACCEPTANCE.id, "burn_fast"), float(SEVERITY.index(LineState.AT_RISK))),
+        (of(ACCEPTANCE.id, "break_even"), float(SEVERITY.index(LineState.BREACH))),
+    ]
+    checked(tmp_path, samples, panel("Ledger of the five lines", "E"), expected)
+
+
+def test_the_length_reached_is_of_the_replica_that_is_worst_off(tmp_path: Path) -> None:
+    """5.2 against a target of 4 is worse than 2.7 against 1.9: the ratio counts, and not the least length."""
+    budget = ACCEPTANCE.budget("target_length")
+    samples: Samples = {}
+    for replica, length, target in (("a", 5.2, 4.0), ("b", 2.7, 1.9)):
+        labels = {"line": ACCEPTANCE.id, "budget": budget.id}
+        samples[sample(series.BUDGET_SPENT[budget.unit], replica, **labels)] = holds(length)
+        samples[sample(series.BUDGET_USED_RATIO, replica, **labels)] = holds(target / length)
+    query = panel("Acceptance length against target and break-even", "C")
+    checked(tmp_path, samples, query, [({}, 5.2)])
+
+
+def test_nearly_all_reach_a_low_length(tmp_path: Path) -> None:
+    """Of 100 requests a minute five lie between 2 and 2.5 and five above 5: 95 % reach 2.5, half 3.25, 10 % 4.75."""
+    of_bucket = {"2": 0, "2.5": 5, "3": 30, "3.5": 70, "4": 80, "4.5": 85, "5": 95, "6": 100, "+Inf": 100}
+    name = series.REQUEST_ACCEPTANCE_LENGTH
+    samples = {
+        sample(name, profile="default", le=le).replace(name.full_name, f"{name.full_name}_bucket"): f"0+{n}x{MINUTES}"
+        for le, n in of_bucket.items()
+    }
+    for ref, reached in (("A", 2.5), ("B", 3.25), ("C", 4.75)):
+        query = panel("Length that requests reach", ref)
+        wide = replace(query, expr=query.expr.replace("$__rate_interval", "5m"))
+        checked(tmp_path, samples, wide, [({}, reached)])
 
 
 def states(line: str, replica: str, state: LineState | None, **more: str) -> Samples:

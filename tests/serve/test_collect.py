@@ -364,8 +364,6 @@ async def test_unknown_is_absent_and_never_zero(make: Callable[..., PolledDesk])
         "budget_limit_seconds",
         "budget_limit_tokens",
         "budget_limit_ratio",
-        "budget_used_ratio",
-        "budget_spent_ratio",
         "slo_objective_ratio",
         "acceptance_target_length",
         "speculation_state",
@@ -374,7 +372,6 @@ async def test_unknown_is_absent_and_never_zero(make: Callable[..., PolledDesk])
         "config_last_reload_success_timestamp_seconds",
         "build_info",
     }
-    assert page.label("budget_used_ratio", "budget") == ["burn_fast", "burn_slow"]
     states = {line: page.state("line_state", line=line) for line in page.label("line_state", "line")}
     assert set(states.values()) == {"unknown"}
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from specbudget.budget.model import Budget
 from specbudget.budget.slo_policy import slo_policy
 from specbudget.catalog.sets import Scope
+from specbudget.domain.acceptance import Ints
 from specbudget.domain.finding import CheckResult, Finding
 from specbudget.domain.line_state import LineState, Spending, line_state
 from specbudget.domain.pair_change import Change, ModelChange, PairChange, RecheckPlan
+from specbudget.domain.requests import UNKNOWN, RequestBatch
 from specbudget.serve.acceptance_book import AcceptanceBook
 from specbudget.serve.kv_figures import KvFigures, PoolFigures
 from specbudget.serve.ledger import Ledger
@@ -161,15 +164,62 @@ def spent_on_acceptance(made: tuple[Budget, AcceptanceBook], *, break_even: floa
 
 
 def test_acceptance_without_an_event_is_unknown() -> None:
-    """No event burns nothing, and what cannot be computed is not a pass."""
+    """Of no event nobody can say what share was bad: the burns are unknown too, none is 0, and each says why."""
     spendings = spent_on_acceptance(acceptance([], break_even=2.0), break_even=2.0)
-    assert {name: s.spent for name, s in spendings.items()} == {
-        "target_length": None,
-        "break_even": None,
-        "burn_fast": 0.0,
-        "burn_slow": 0.0,
-    }
-    assert line_state(spendings.values()) is LineState.UNKNOWN
+    assert {name: (s.spent, s.used_ratio) for name, s in spendings.items()} == dict.fromkeys(
+        ("target_length", "break_even", "burn_fast", "burn_slow"), (None, None)
+    )
+    assert {line_state([s]) for s in spendings.values()} == {LineState.UNKNOWN}
+    assert spendings["burn_fast"].why == "no valid event in the last 1h"
+    assert all(s.why for s in spendings.values())
+
+
+def test_a_service_that_fell_idle_burns_nothing() -> None:
+    """Bad events of half an hour ago are in the hour and not in the last 5 minutes: the fast burn is 0, and known."""
+    made, book = acceptance([])
+    for second in range(40):
+        book.count_batch("0", 1.5, 100.0, window=None, at=NOW - 1800 - second, now=NOW)
+    spendings = spent_on_acceptance((made, book))
+    assert (spendings["burn_fast"].spent, spendings["burn_fast"].why) == (0.0, "")
+    assert line_state([spendings["burn_fast"]]) is LineState.OK
+    later = {s.budget: s for s in acceptance_spendings(made, book, scope=Scope.BATCH, break_even=None, now=NOW + 7200)}
+    assert (later["burn_fast"].spent, later["burn_slow"].spent) == (None, 0.0)
+
+
+def finished(profile: int, lengths: Ints) -> RequestBatch:
+    """Requests of one profile with these lengths, in hundredths, of 100 verify steps each."""
+    n = len(lengths)
+    zeros, unknown = np.zeros(n, dtype=np.int64), np.full(n, UNKNOWN)
+    return RequestBatch(
+        finished_at=np.full(n, NOW),
+        output_tokens=lengths,
+        prompt_tokens=zeros,
+        cached_tokens=zeros,
+        aborted=np.zeros(n, dtype=bool),
+        steps=np.full(n, 100),
+        accepted=lengths - 100,
+        proposed=unknown,
+        window=unknown,
+        bound=unknown,
+        rank=zeros,
+        profile=np.full(n, profile),
+        histogram=np.zeros((n, 0), dtype=np.int64),
+    )
+
+
+@pytest.mark.parametrize(("hard", "worst"), [(200, (2.05, 1.9)), (300, (5.05, 4.0))], ids=["hard", "default"])
+def test_the_length_reached_is_of_the_profile_that_is_worst_off(hard: int, worst: tuple[float, float]) -> None:
+    """Of 100 lengths 95 % reach the sixth lowest; of two profiles that one counts which is nearer to its own target.
+
+    So the figure can lie above the mean of all requests, as it does where most are of the other, shorter profile.
+    """
+    profiles = {"hard": {"match": {"model": "hard"}, "target_length": 1.9}}
+    made = budget(acceptance={"target_length": 4.0, "profiles": profiles})
+    book = AcceptanceBook(Ledger(), slo_policy(made))
+    for profile, lowest in (("default", 500), ("hard", hard)):
+        book.count_requests(finished(book.policy.profiles.index(profile), lowest + np.arange(100)), NOW)
+    reached = spent_on_acceptance((made, book))["target_length"]
+    assert (reached.spent, reached.limit) == worst
 
 
 def test_a_collapse_burns_twenty_times_and_breaches() -> None:

@@ -23,7 +23,8 @@ class Unit(StrEnum):
 class BudgetDef:
     """One quantity with a limit: what is spent, against what. A floor must not fall below its limit.
 
-    `title` is what people read where its line is named beside it.
+    `title` is what people read where its line is named beside it. A mark is no hard limit: above it the line is at
+    risk, and nothing below it is.
     """
 
     id: str
@@ -32,6 +33,7 @@ class BudgetDef:
     spent: str
     limit: str
     floor: bool = False
+    mark: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +112,7 @@ KV = LineDef(
             unit=Unit.RATIO,
             spent="used ÷ capacity of the fuller pool",
             limit="high_water",
+            mark=True,
         ),
         BudgetDef(
             id="min_target_tokens",

@@ -61,6 +61,6 @@ TICKET_ROWS = (DAY, THREE_DAYS)
 
 
 def burn(good: float, bad: float, objective: float) -> float:
-    """How many times faster than allowed the error budget is spent; no event spends nothing."""
+    """How many times faster than allowed the error budget is spent; without an event nothing was spent."""
     events = good + bad
     return bad / events / (1.0 - objective) if events > 0 else 0.0

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from specbudget.budget.model import Budget
 from specbudget.catalog.lines import ACCEPTANCE, ARTIFACTS, CODESIGN, KV, STAGING, LineDef
+from specbudget.catalog.promql import duration
 from specbudget.catalog.sets import Scope
 from specbudget.domain.burn import burn
 from specbudget.domain.line_state import AT_RISK, Spending
@@ -20,7 +21,6 @@ def _spend(
     spent: float | None,
     limit: float | None,
     *,
-    at_risk: float = AT_RISK,
     can_breach: bool = True,
     ratio: float | None = None,
     why: str = "",
@@ -32,8 +32,8 @@ def _spend(
         spent=spent,
         limit=limit,
         floor=definition.floor,
-        at_risk=at_risk,
-        can_breach=can_breach,
+        at_risk=1.0 if definition.mark else AT_RISK,
+        can_breach=can_breach and not definition.mark,
         ratio=ratio,
         why=why if spent is None or limit is None else "",
     )
@@ -77,8 +77,6 @@ def kv_spendings(budget: Budget, figures: KvFigures) -> list[Spending]:
             "high_water",
             max(usage, default=None),
             line.high_water,
-            at_risk=1.0,
-            can_breach=False,
             why="the engine does not say how much of its pool is used",
         )
     )
@@ -133,14 +131,17 @@ def acceptance_spendings(
             book.events(row.short_seconds, now),
         )
         objective = book.policy.objective
+        # of no event nobody can say what share was bad; a short window without one, after others, burns nothing
+        judged = good + bad > 0
         guarded = short_good + short_bad >= book.policy.guard_events and steps >= book.policy.guard_steps
         found.append(
             _spend(
                 ACCEPTANCE,
                 row.id,
-                min(burn(good, bad, objective), burn(short_good, short_bad, objective)),
+                min(burn(good, bad, objective), burn(short_good, short_bad, objective)) if judged else None,
                 row.factor,
                 can_breach=guarded,
+                why=f"no valid event in the last {duration(row.long_seconds)}",
             )
         )
     return found

@@ -10,10 +10,10 @@ import pytest
 from tests.serve.page.statuses import NOW, a_desk, a_line, a_model, a_start, a_status, rendered
 
 from specbudget.catalog.lines import LINES
+from specbudget.catalog.memory_names import PART_NAMES
 from specbudget.domain.device_memory import MemoryPart
 from specbudget.serve.headline import headline
 from specbudget.serve.page import render
-from specbudget.serve.page.memory import PART_NAMES
 from specbudget.serve.page.timeline import BASES, ROW_NAMES
 from specbudget.serve.page.tree import tree
 from specbudget.serve.page.words import STATE_WORDS

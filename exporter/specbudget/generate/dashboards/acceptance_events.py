@@ -16,7 +16,7 @@ def suspects(view: View) -> house.Placed:
     head = house.Head(
         title="Likely causes",
         reads=(
-            "One lane per cause: orange while a replica has evidence for it, grey while it has none. A suspect is no "
+            "One lane per cause: yellow while a replica has evidence for it, grey while it has none. A suspect is no "
             "verdict; the sidecar's log and status page hold the evidence. Where a lane turned when the length fell, "
             "begin there."
         ),
@@ -26,7 +26,7 @@ def suspects(view: View) -> house.Placed:
         height=11,
     )
     query = house.Query(expr=f"max by (cause) ({view.of(series.ACCEPTANCE_SUSPECT)})", legend="{{cause}}")
-    told = ((0.0, "no", colours.QUIET), (1.0, "suspected", colours.BREACH))
+    told = ((0.0, "no", colours.QUIET), (1.0, "suspected", colours.AT_RISK))
     return panels.states(head, [query], house.words(told))
 
 

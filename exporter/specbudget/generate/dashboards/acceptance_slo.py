@@ -63,7 +63,7 @@ def line_now(view: View) -> house.Placed:
 def length_now(view: View) -> house.Placed:
     """The length of the last five minutes."""
     head = house.Head(
-        title=f"Acceptance length, {WINDOW}",
+        title=f"Length over {WINDOW}",
         reads=f"Tokens per verify step over {WINDOW}, the target's own token included: 1 means that no draft helps.",
         good="above target and break-even, see the graph below.",
         unit="short",
@@ -95,7 +95,7 @@ def causes_now(view: View) -> house.Placed:
     suspects = view.of(series.ACCEPTANCE_SUSPECT)
     none = f'label_replace(max ({suspects}) == 0, "cause", "none told", "", "")'
     query = house.Query(expr=f"max by (cause) ({suspects}) == 1 or {none}", legend="{{cause}}")
-    marks = house.steps((None, colours.QUIET), (1.0, colours.BREACH))
+    marks = house.steps((None, colours.QUIET), (1.0, colours.AT_RISK))
     return panels.number(head, [query], thresholds=marks, names_only=True)
 
 

@@ -33,7 +33,16 @@ SECOND = "#56B4E9"
 THIRD = "#AA4499"
 """The third line, such as break-even or a queue."""
 
+WHOLE = "#B3B3B3"
+"""A whole beside its parts, which have the colours of their models."""
+
 OF_ARTIFACT: Mapping[str, str] = {Artifact.TARGET: TARGET, Artifact.DRAFTER: DRAFTER}
+SHADES: Mapping[str, tuple[str, str, str]] = {
+    Artifact.TARGET: (TARGET, "#56B4E9", "#9AD0F0"),
+    Artifact.DRAFTER: (DRAFTER, "#F5C767", "#FBE3B3"),
+}
+"""Several quantities of one model, in its own family; the first is the model's colour."""
+
 OF_STAGE_ARTIFACT: Mapping[str, str] = {
     StageArtifact.TARGET: TARGET,
     StageArtifact.DRAFTER: DRAFTER,

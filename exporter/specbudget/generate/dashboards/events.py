@@ -6,6 +6,7 @@ from specbudget.catalog import series
 from specbudget.catalog.alerts import Severity
 from specbudget.catalog.promql import equals, matching, one_of
 from specbudget.generate.dashboards import colours
+from specbudget.generate.dashboards.house import words
 from specbudget.generate.dashboards.queries import by
 from specbudget.generate.dashboards.sdk import builders, models, prometheus
 from specbudget.generate.dashboards.view import REPLICA_LEGEND, View, datasource
@@ -20,6 +21,25 @@ def firing(view: View, *more: str) -> str:
     """A selector of the alerts of the chosen services; labels of a replica are on few of them."""
     ours = 'alertname=~"Specbudget.+"'
     return matching(ALERTS_SERIES, (FIRING, ours, *view.matchers, *more))
+
+
+SEVERITIES = (
+    (Severity.INFO, colours.QUIET),
+    (Severity.TICKET, colours.AT_RISK),
+    (Severity.PAGE, colours.BREACH),
+)
+"""From least to most; their place is the number that panels show and sort by."""
+
+
+def worst_firing(view: View, *labels: str) -> str:
+    """The severity of what fires, by its place in SEVERITIES."""
+    each = (f"{place} * {firing(view, equals('severity', of))}" for place, (of, _) in enumerate(SEVERITIES))
+    return f"max{by(*labels)} ({' or '.join(each)})"
+
+
+def severities() -> list[models.ValueMapping]:
+    """The words and colours of worst_firing()."""
+    return words((place, of, colour) for place, (of, colour) in enumerate(SEVERITIES))
 
 
 def marks(view: View) -> list[models.AnnotationQuery]:

@@ -173,6 +173,11 @@ def words(of_number: Iterable[tuple[float, str, str]]) -> list[models.ValueMappi
     return [models.ValueMap(options=options)]
 
 
+def none_is_quiet() -> list[models.ValueMapping]:
+    """Of a number that counts what went wrong, 0 says nothing and has no colour of its own."""
+    return words([(0.0, "0", colours.QUIET)])
+
+
 def named(of_word: Mapping[str, tuple[str, str | None]]) -> list[models.ValueMap]:
     """Texts and colours of words: word → (text, colour)."""
     options = {

@@ -11,7 +11,7 @@ from specbudget.generate.dashboards import colours, house, load, panels
 from specbudget.generate.dashboards import memory_device as device
 from specbudget.generate.dashboards import memory_now as now
 from specbudget.generate.dashboards import memory_pools as pools
-from specbudget.generate.dashboards.events import firing
+from specbudget.generate.dashboards.events import severities, worst_firing
 from specbudget.generate.dashboards.layout import Section
 from specbudget.generate.dashboards.links import runbook, to
 from specbudget.generate.dashboards.queries import by, limit
@@ -46,9 +46,9 @@ def alerts(view: View) -> house.Placed:
         links=(to(Dashboard.OVERVIEW, "The other lines at that time"),),
         height=house.HIGH,
     )
-    expr = f"max by (alertname, severity) ({firing(view)})"
-    told = ((1.0, "firing", colours.BREACH),)
-    return panels.states(head, [house.Query(expr=expr, legend="{{severity}} {{alertname}}")], house.words(told))
+    return panels.states(
+        head, [house.Query(expr=worst_firing(view, "alertname"), legend="{{alertname}}")], severities()
+    )
 
 
 def starts(view: View) -> house.Placed:
@@ -81,7 +81,6 @@ def weights(view: View) -> house.Placed:
         unit="bytes",
         empty="unknown: no start is read",
         links=runbook(view, ARTIFACTS_OVER),
-        width=house.THIRD,
     )
     expr = f"max by (artifact) ({view.of(series.WEIGHT_MEMORY_BYTES)})"
     return panels.lines(
@@ -111,10 +110,10 @@ def on_disk(view: View) -> house.Placed:
         unit="bytes",
         empty="unknown: a checkpoint cannot be read",
         links=runbook(view, ARTIFACTS_OVER),
-        width=house.THIRD,
     )
     expr = f"max by (artifact) ({view.of(series.ARTIFACT_BYTES)})"
-    logarithmic = house.override("byType", "number", {"custom.scaleDistribution": {"type": "log", "log": 10}})
+    # bytes are written in powers of two, so that only such an axis has round numbers
+    logarithmic = house.override("byType", "number", {"custom.scaleDistribution": {"type": "log", "log": 2}})
     return panels.lines(
         head,
         [house.Query(expr=expr, legend="{{artifact}}"), *limits],
@@ -135,11 +134,13 @@ def checkpoints(view: View) -> house.Placed:
         unit="none",
         empty="unknown: a checkpoint cannot be read",
         links=runbook(view, CHANGED, INCOMPLETE),
-        width=house.THIRD,
+        width=house.FULL,
+        height=6,
     )
     return panels.rows(
         head,
         [house.Query(expr=seen)],
         {"artifact": "Model", "architecture": "Architecture", "dtype": "Type", "fingerprint": "Fingerprint",
          "Value": "Replicas"},
+        by_columns={"Model": panels.width(120), "Type": panels.width(120), "Replicas": panels.narrow(100)},
     )  # fmt: skip

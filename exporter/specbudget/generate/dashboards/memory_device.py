@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from specbudget.catalog import series
 from specbudget.catalog.alerts.memory import SHRANK
+from specbudget.catalog.memory_names import PART_NAMES
 from specbudget.catalog.promql import equals
 from specbudget.domain.device_memory import MemoryPart
 from specbudget.generate.dashboards import colours, house, panels
@@ -38,18 +39,19 @@ def by_rank(view: View) -> house.Placed:
         id_val="groupingToMatrix",
         options={"columnField": "use", "rowField": "device", "valueField": "Value", "emptyValue": "null"},
     )
+    names = {part.value: PART_NAMES[part] for part in MemoryPart}
     order = {part.value: place for place, part in enumerate(MemoryPart, start=1)}
     # groupingToMatrix names the first column after both fields
     in_order = models.DataTransformerConfig(
         id_val="organize",
-        options={"excludeByName": {}, "indexByName": {LANE: 0, **order}, "renameByName": {LANE: "Device"}},
+        options={"excludeByName": {}, "indexByName": {LANE: 0, **order}, "renameByName": {LANE: "Device", **names}},
     )
     return panels.bars(
         head,
         [house.Query(expr=expr)],
         lane="Device",
         transformations=(as_bars, in_order),
-        overrides=house.coloured(colours.OF_MEMORY),
+        overrides=house.coloured({PART_NAMES[part]: colours.OF_MEMORY[part] for part in MemoryPart}),
     )
 
 
@@ -71,7 +73,7 @@ def over_time(view: View) -> house.Placed:
     queries = [
         house.Query(
             expr=f"max ({view.of(series.DEVICE_MEMORY_BYTES, equals('use', part))})",
-            legend=part.replace("_", " "),
+            legend=PART_NAMES[part],
             colour=colours.OF_MEMORY[part],
         )
         for part in MemoryPart

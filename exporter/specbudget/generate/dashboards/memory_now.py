@@ -116,7 +116,7 @@ def left(view: View) -> house.Placed:
         head,
         [
             house.Query(expr=f"min ({target})", legend="has", colour=colours.TARGET),
-            house.Query(expr=limit(view, KV, KV.budget("min_target_tokens")), legend="floor", colour=colours.LIMIT),
+            house.Query(expr=limit(view, KV, KV.budget("min_target_tokens")), legend="floor", colour=colours.REFERENCE),
         ],
         thresholds=house.plain(colours.TARGET),
         named=True,
@@ -126,8 +126,8 @@ def left(view: View) -> house.Placed:
 def lost(view: View) -> house.Placed:
     """Retractions in the time range."""
     head = house.Head(
-        title="Retracted in this time range",
-        reads="Requests that lost their KV to others and started again.",
+        title="Retracted in range",
+        reads="Requests of this time range that lost their KV to others and started again.",
         good="0.",
         unit="short",
         empty="unknown: not read",
@@ -136,5 +136,5 @@ def lost(view: View) -> house.Placed:
         height=house.LOW,
     )
     expr = f"round(sum (increase({view.of(series.KV_RETRACTIONS)}[$__range])))"
-    marks = house.steps((None, colours.OK), (1.0, colours.BREACH))
+    marks = house.steps((None, colours.OK), (1.0, colours.AT_RISK))
     return panels.number(head, [house.Query(expr=expr)], thresholds=marks, decimals=0)

@@ -24,6 +24,9 @@ NEEDS = {
     NeedBasis.LIVE_UPPER: "what runs now needs at most",
 }
 
+UNDER = house.override("byName", Artifact.DRAFTER.value, {"custom.lineWidth": 6})
+"""Both pools have the same slots, so that one line would hide the other: the drafter's shows on both sides of it."""
+
 
 def occupied(view: View) -> house.Placed:
     """Both pools against high water."""
@@ -49,12 +52,13 @@ def occupied(view: View) -> house.Placed:
             ),
         ],
         most=1.0,
-        overrides=house.coloured(colours.OF_ARTIFACT),
+        overrides=(*house.coloured(colours.OF_ARTIFACT), UNDER),
     )
 
 
 def in_bytes(view: View) -> house.Placed:
     """Used, resident and capacity."""
+    # from what is used up to what is there: the deeper the colour, the more it is needed
     kinds = (
         (series.KV_POOL_USED_BYTES, "used"),
         (series.KV_POOL_RESIDENT_BYTES, "with evictable cache"),
@@ -65,16 +69,26 @@ def in_bytes(view: View) -> house.Placed:
         for one, word in kinds
     ]
     limits = [
-        house.Query(expr=limit(view, KV, KV.budget(model)), legend=f"{model} budget", colour=colours.LIMIT, dashed=True)
+        house.Query(
+            expr=limit(view, KV, KV.budget(model)),
+            legend=f"{model} budget",
+            colour=colours.OF_ARTIFACT[model],
+            dashed=True,
+        )
         for model in Artifact
     ]
-    names = {f"{model} {word}": colours.OF_ARTIFACT[model] for model in Artifact for _, word in kinds}
+    names = {
+        f"{model} {word}": shade
+        for model in Artifact
+        for (_, word), shade in zip(kinds, colours.SHADES[model], strict=True)
+    }
     thin = house.override("byRegexp", "/cache|capacity/", {"custom.lineWidth": 1})
     head = house.Head(
         title="Pools in bytes, per device",
         reads=(
             "Of each pool, on the fullest device: held by running requests, with the evictable prefix cache, and what "
-            "was allocated. Dashed: the budgets. A pool whose cache fills it is normal; one whose used does is full."
+            "was allocated. Dashed: the budgets, each in its model's colour. A pool whose cache fills it is normal; "
+            "one whose used does is full."
         ),
         good="capacity below its budget, used well below capacity.",
         unit="bytes",
@@ -98,7 +112,7 @@ def retractions(view: View) -> house.Placed:
         width=house.TWO_THIRDS,
     )
     expr = f"sum{by(*view.replica)} (rate({view.of(series.KV_RETRACTIONS)}[{RATE}]))"
-    return panels.lines(head, [house.Query(expr=expr, legend=REPLICA_LEGEND)])
+    return panels.lines(head, [house.Query(expr=expr, legend=REPLICA_LEGEND)], most=1.0)
 
 
 def four_numbers(view: View) -> house.Placed:
@@ -108,12 +122,12 @@ def four_numbers(view: View) -> house.Placed:
         house.Query(
             expr=f"max ({view.of(series.KV_NEED_BYTES, drafter, equals('basis', basis))})",
             legend=NEEDS[basis],
-            colour=colours.DRAFTER,
+            colour=colours.SHADES[Artifact.DRAFTER][1],
         )
         for basis in NeedBasis
     ]
     got = house.Query(
-        expr=f"max ({view.of(series.KV_POOL_CAPACITY_BYTES, drafter)})", legend="it gets", colour=colours.BREACH
+        expr=f"max ({view.of(series.KV_POOL_CAPACITY_BYTES, drafter)})", legend="it gets", colour=colours.DRAFTER
     )
     head = house.Head(
         title="The drafter's KV, per device",

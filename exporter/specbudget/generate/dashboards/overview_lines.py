@@ -140,7 +140,7 @@ def retractions(view: View) -> house.Placed:
         width=house.QUARTER,
     )
     expr = f"sum{by(SERVICE_LABEL)} (rate({view.of(series.KV_RETRACTIONS)}[{RATE}]))"
-    return panels.lines(head, [house.Query(expr=expr, legend=OF_SERVICE)])
+    return panels.lines(head, [house.Query(expr=expr, legend=OF_SERVICE)], most=1.0)
 
 
 def speculating(view: View) -> house.Placed:

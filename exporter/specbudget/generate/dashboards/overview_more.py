@@ -62,6 +62,7 @@ def outcomes(view: View) -> house.Placed:
         head,
         [house.Query(expr=starts(view, "$__range", "outcome"), legend="{{outcome}}")],
         thresholds=house.plain(colours.QUIET),
+        mappings=house.none_is_quiet(),
         named=True,
         decimals=0,
         overrides=house.coloured(colours.OF_OUTCOME),
@@ -114,6 +115,14 @@ def models_of(view: View) -> house.Placed:
             "fingerprint": "Fingerprint",
             "Value": "Replicas",
         },
+        by_columns={
+            "Service": panels.at_least(110),
+            "Model": panels.narrow(80),
+            "Architecture": panels.at_least(130),
+            "Type": panels.narrow(85),
+            "Fingerprint": panels.at_least(120),
+            "Replicas": panels.narrow(85),
+        },
     )
 
 
@@ -133,6 +142,7 @@ def rules(view: View) -> house.Placed:
         head,
         [house.Query(expr=f"max by (result) ({view.of(series.CODESIGN_CHECKS)})", legend="{{result}}")],
         thresholds=house.plain(colours.QUIET),
+        mappings=house.none_is_quiet(),
         named=True,
         decimals=0,
         overrides=house.coloured(results),
@@ -155,6 +165,7 @@ def broken(view: View) -> house.Placed:
         head,
         [house.Query(expr=f"max{by(SERVICE_LABEL, 'check', 'result')} ({chosen})")],
         {"result": "Result", "check": "Rule", SERVICE_LABEL: "Service"},
+        by_columns={"Result": panels.narrow(75), "Service": panels.at_least(110)},
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from specbudget.catalog import series
-from specbudget.catalog.alerts import Dashboard, Severity
+from specbudget.catalog.alerts import Dashboard
 from specbudget.catalog.alerts.burn import FAST_BURN
 from specbudget.catalog.alerts.length import COLLAPSED
 from specbudget.catalog.alerts.sidecar import CONFIG, DOWN, ENGINE_DOWN, MISSING, SOURCE_FAILING, STATE
@@ -14,7 +14,7 @@ from specbudget.catalog.recording import STEPS, Level
 from specbudget.catalog.rule_settings import COLLAPSE_SECONDS
 from specbudget.domain.line_state import LineState
 from specbudget.generate.dashboards import colours, house, panels
-from specbudget.generate.dashboards.events import firing
+from specbudget.generate.dashboards.events import severities, worst_firing
 from specbudget.generate.dashboards.links import dashboard_of, runbook, to, to_service
 from specbudget.generate.dashboards.queries import (
     by,
@@ -23,13 +23,6 @@ from specbudget.generate.dashboards.queries import (
     worst_state,
 )
 from specbudget.generate.dashboards.view import View
-
-SEVERITIES = (
-    (Severity.INFO, colours.QUIET),
-    (Severity.TICKET, colours.AT_RISK),
-    (Severity.PAGE, colours.BREACH),
-)
-"""From least to most; their place is the number that the table is sorted by."""
 
 OF_SERVICE = f"{{{{{SERVICE_LABEL}}}}}"
 
@@ -89,13 +82,10 @@ def alerts_now(view: View) -> house.Placed:
         height=house.MIDDLE,
     )
     labels = ("alertname", SERVICE_LABEL, "line", *view.places, "pod", "instance")
-    ranked = " or ".join(
-        f"{place} * {firing(view, equals('severity', severity))}" for place, (severity, _) in enumerate(SEVERITIES)
-    )
     lead = to_service(Dashboard.ACCEPTANCE, "Acceptance of this service", "${__data.fields.Service}")
     return panels.rows(
         head,
-        [house.Query(expr=f"max{by(*labels)} ({ranked})")],
+        [house.Query(expr=worst_firing(view, *labels))],
         {
             "Value": "Severity",
             "alertname": "Alert",
@@ -107,13 +97,10 @@ def alerts_now(view: View) -> house.Placed:
         },
         worst_first="Severity",
         by_columns={
-            "Severity": {
-                **panels.background(),
-                **panels.width(90),
-                "mappings": house.words((place, word, colour) for place, (word, colour) in enumerate(SEVERITIES)),
-            },
-            "Alert": panels.width(270),
-            "Service": {"links": [lead]},
+            "Severity": {**panels.background(), **panels.width(110), "mappings": severities()},
+            "Alert": panels.width(310),
+            "Service": {"links": [lead], **panels.at_least(110)},
+            "Line": panels.at_least(90),
         },
     )
 

@@ -151,18 +151,18 @@ def rows(
     queries: Sequence[Query],
     columns: Mapping[str, str],
     *,
-    worst_first: str | None = None,
+    worst_first: str | tuple[str, ...] = (),
     overrides: Overrides = (),
     by_columns: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Placed:
     """A table of now; rows that agree in the labels of all queries become one.
 
     `columns` are the fields that are shown, in order, with their titles: labels, and `Value #A` or, where there is
-    one query, `Value`. `by_columns` are settings by title.
+    one query, `Value`. `worst_first` are the titles to sort by, largest first. `by_columns` are settings by title.
     """
     made = table.Panel().show_header(True).cell_height(common.TableCellHeight.SM).filterable(True)
-    if worst_first is not None:
-        made = made.sort_by([common_builders.TableSortByFieldState().display_name(worst_first).desc(True)])
+    if keys := (worst_first,) if isinstance(worst_first, str) else worst_first:
+        made = made.sort_by([common_builders.TableSortByFieldState().display_name(key).desc(True) for key in keys])
     own = tuple(override("byName", title, found) for title, found in (by_columns or {}).items())
     look = Look(
         instant=True,
@@ -221,6 +221,16 @@ def background() -> dict[str, Any]:
 def width(pixels: int) -> dict[str, Any]:
     """The width of a column."""
     return {"custom.width": pixels}
+
+
+def narrow(pixels: int) -> dict[str, Any]:
+    """A column of numbers or short words: nobody filters by them, and the button for it takes the title's room."""
+    return {**width(pixels), "custom.filterable": False}
+
+
+def at_least(pixels: int) -> dict[str, Any]:
+    """A column that takes what room is left, but no less than this; otherwise it would be 150 pixels."""
+    return {"custom.minWidth": pixels}
 
 
 def invisible() -> dict[str, Any]:

@@ -114,16 +114,23 @@ def limit(view: View, line: LineDef, budget: BudgetDef, *labels: str) -> str:
     return f"{strictest}{by(*labels)} ({_side(view, series.BUDGET_LIMIT, line, budget)})"
 
 
-def spent(view: View, line: LineDef, budget: BudgetDef, *labels: str) -> str:
-    """What a budget has spent, the worst of the replicas'."""
-    worst = "min" if budget.floor else "max"
-    return f"{worst}{by(*labels)} ({_side(view, series.BUDGET_SPENT, line, budget)})"
+def spent_of_worst(view: View, line: LineDef, budget: BudgetDef) -> str:
+    """What the replica that is worst off has spent of a budget.
+
+    By its used ratio: where each replica has a limit of its own, as the profiles' targets are, the least length need
+    not be the worst.
+    """
+    worst = f"topk(1, max{by(*view.replica)} ({_used(view, line, budget)}))"
+    return f"max ({_side(view, series.BUDGET_SPENT, line, budget)} and on ({', '.join(view.replica)}) {worst})"
 
 
 def used(view: View, line: LineDef, budget: BudgetDef, *labels: str) -> str:
     """Used ratio of a budget, the worst of the replicas'."""
-    chosen = view.of(series.BUDGET_USED_RATIO, equals("line", line.id), equals("budget", budget.id))
-    return f"max{by(*labels)} ({chosen})"
+    return f"max{by(*labels)} ({_used(view, line, budget)})"
+
+
+def _used(view: View, line: LineDef, budget: BudgetDef) -> str:
+    return view.of(series.BUDGET_USED_RATIO, equals("line", line.id), equals("budget", budget.id))
 
 
 def starts(view: View, over: str, *labels: str) -> str:

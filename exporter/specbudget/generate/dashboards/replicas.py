@@ -22,7 +22,7 @@ from specbudget.generate.dashboards.view import View
 
 def replicas(view: View) -> house.Placed:
     """One row per replica; what is not known of one is said so."""
-    one = view.replica
+    one, places = view.replica, {label: label.capitalize() for label in view.places}
     info = f"max{by(*one, 'version', 'algorithm')} ({view.of(series.ENGINE_INFO)})"
     queries = [
         # first what every replica has that answers at all
@@ -57,7 +57,7 @@ def replicas(view: View) -> house.Placed:
         queries,
         {
             SERVICE_LABEL: "Service",
-            **{label: label.capitalize() for label in view.places},
+            **places,
             "pod": "Pod",
             "instance": "Replica",
             "Value #A": "Worst line",
@@ -73,12 +73,22 @@ def replicas(view: View) -> house.Placed:
         },
         worst_first="Worst line",
         by_columns={
-            "Replica": {"links": [lead]},
-            "Worst line": {"mappings": line_states(), **panels.background()},
-            "Speculation": {"mappings": speculation_states(), **panels.background()},
-            "Length": {"decimals": 2},
-            "KV used": {"unit": "percentunit", "decimals": 0},
-            "Cold start": {"unit": "s", "decimals": 0, "noValue": "no start seen"},
-            "Sources down": {"noValue": "–", **panels.cell("color-text"), "color": house.fixed(colours.BREACH)},
+            **{title: panels.at_least(110) for title in ("Service", *places.values(), "Pod")},
+            "Replica": {"links": [lead], **panels.at_least(110)},
+            "Worst line": {"mappings": line_states(), **panels.background(), **panels.width(125)},
+            "Speculation": {"mappings": speculation_states(), **panels.background(), **panels.width(130)},
+            "Length": {"decimals": 2, **panels.narrow(80)},
+            "Running": panels.narrow(85),
+            "Queued": panels.narrow(85),
+            "KV used": {"unit": "percentunit", "decimals": 0, **panels.narrow(85)},
+            "Cold start": {"unit": "s", "decimals": 0, "noValue": "not seen", **panels.narrow(95)},
+            "Sources down": {
+                "noValue": "–",
+                **panels.cell("color-text"),
+                "color": house.fixed(colours.BREACH),
+                **panels.narrow(120),
+            },
+            "Algorithm": panels.width(110),
+            "Engine": panels.narrow(95),
         },
     )

@@ -89,7 +89,7 @@ def budget(view: View) -> house.Placed:
         head,
         [
             house.Query(expr=used(view, STAGING, COLD_START), legend="used"),
-            house.Query(expr=limit(view, STAGING, COLD_START), legend="budget", unit="s", colour=colours.LIMIT),
+            house.Query(expr=limit(view, STAGING, COLD_START), legend="budget", unit="s", colour=colours.REFERENCE),
         ],
         thresholds=house.used_ratio(),
         named=True,
@@ -132,6 +132,7 @@ def ended(view: View) -> house.Placed:
         head,
         [house.Query(expr=starts(view, "$__range", "outcome"), legend="{{outcome}}")],
         thresholds=house.plain(colours.QUIET),
+        mappings=house.none_is_quiet(),
         named=True,
         decimals=0,
         overrides=house.coloured(colours.OF_OUTCOME),
@@ -153,6 +154,12 @@ def staged(view: View) -> house.Placed:
         head,
         [house.Query(expr=f"count by (mode, order, warmup) ({view.of(series.STAGING_INFO)})")],
         {"mode": "Mode", "order": "Order", "warmup": "Warm-up", "Value": "Replicas"},
+        by_columns={
+            "Mode": panels.at_least(90),
+            "Order": panels.at_least(120),
+            "Warm-up": panels.at_least(110),
+            "Replicas": panels.narrow(85),
+        },
     )
 
 
@@ -198,7 +205,7 @@ def outcomes(view: View) -> house.Placed:
     )
     return panels.lines(
         head,
-        [house.Query(expr=starts(view, "$__interval", "outcome"), legend="{{outcome}}")],
+        [house.Query(expr=f"{starts(view, '$__interval', 'outcome')} > 0", legend="{{outcome}}")],
         bars=True,
         stacked=True,
         decimals=0,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from string import ascii_uppercase
+
 from specbudget.catalog import series
 from specbudget.catalog.alerts.staging import OVER_BUDGET, STUCK
 from specbudget.catalog.lines import STAGING
@@ -15,7 +17,7 @@ from specbudget.generate.dashboards.view import View
 
 COLD_START = STAGING.budget("cold_start")
 NO_START = "no start seen"
-LANE, OFFSET = "Stage", "begins"
+LANE, OFFSET, ORDER = "Stage", "begins", "order"
 WHOLE_LANE, BUDGET_LANE = "cold start", "budget"
 
 
@@ -26,8 +28,8 @@ def _slowest(view: View) -> str:
 
 
 def _of_slowest(view: View, one: series.SeriesDef, *matchers: str) -> str:
-    """A figure of the stages of that replica, with the name of the lane."""
-    took = view.of(series.STARTUP_STAGE_DURATION)
+    """A figure of the stages of that replica, with the name of the lane; a stage without length has no bar."""
+    took = f"({view.of(series.STARTUP_STAGE_DURATION)} > 0)"
     lasting = f"and on ({', '.join((*view.replica, 'artifact', 'stage'))}) {took}"
     chosen = f"{view.of(one, *matchers)} {lasting} and on ({', '.join(view.replica)}) {_slowest(view)}"
     return f'max by (lane) (label_join({chosen}, "lane", ": ", "artifact", "stage"))'
@@ -48,9 +50,11 @@ def timeline(view: View) -> house.Placed:
             for artifact in StageArtifact
         ),
         *(house.Query(expr=bar) for bar in bars),
+        # the whole and its budget stand before every stage, those in the order in which they began
+        house.Query(expr=" or ".join([begins[0], *(f"0 * {bar} - {2 - place}" for place, bar in enumerate(bars))])),
     ]
-    names = (OFFSET, *StageArtifact, WHOLE_LANE, BUDGET_LANE)
-    columns = {f"Value #{ref}": str(name) for ref, name in zip("ABCDEFG", names, strict=False)}
+    names = (OFFSET, *StageArtifact, WHOLE_LANE, BUDGET_LANE, ORDER)
+    columns = {f"Value #{ref}": str(name) for ref, name in zip(ascii_uppercase, names, strict=False)}
     shown = {"lane": LANE, **columns}
     transformations = (
         models.DataTransformerConfig(id_val="merge", options={}),
@@ -64,16 +68,17 @@ def timeline(view: View) -> house.Placed:
             },
         ),
         models.DataTransformerConfig(
-            id_val="sortBy", options={"fields": {}, "sort": [{"field": OFFSET, "desc": False}]}
+            id_val="sortBy", options={"fields": {}, "sort": [{"field": ORDER, "desc": False}]}
         ),
+        models.DataTransformerConfig(id_val="organize", options={"excludeByName": {ORDER: True}}),
     )
     head = house.Head(
         title="The latest start, stage by stage",
         reads=(
             "Of the replica whose latest start took longest: one bar per stage, from when it began to when it ended, "
             "in seconds from the start of the process. Blue the target's, orange the drafter's, grey both. Above "
-            "them the whole cold start and its budget: whatever ends right of the budget is too late. It does not "
-            "depend on the time range."
+            "them the whole cold start and, paler, its budget: whatever ends right of the budget is too late. "
+            "A stage for which the log shows no time has no bar. It does not depend on the time range."
         ),
         good="every bar ends before the budget's does, and no gap lies between bars.",
         unit="s",
@@ -82,14 +87,15 @@ def timeline(view: View) -> house.Placed:
         width=house.FULL,
         height=12,
     )
-    colour = {**colours.OF_STAGE_ARTIFACT, WHOLE_LANE: colours.THIRD, BUDGET_LANE: colours.LIMIT}
+    colour = {**colours.OF_STAGE_ARTIFACT, WHOLE_LANE: colours.WHOLE, BUDGET_LANE: colours.REFERENCE}
     hidden = house.override("byName", OFFSET, panels.invisible())
+    pale = house.override("byName", BUDGET_LANE, {"custom.fillOpacity": 40, "custom.lineWidth": 2})
     return panels.bars(
         head,
         queries,
         lane=LANE,
         transformations=transformations,
-        overrides=(*house.coloured(colour), hidden),
+        overrides=(*house.coloured(colour), hidden, pale),
         horizontal=True,
     )
 

@@ -81,7 +81,7 @@ def _bound(each: BudgetDef, limit: float) -> str:
 
 
 def _risk(each: BudgetDef, limit: float) -> str:
-    if each is KV.budget("high_water"):
+    if each.mark:
         return "above the limit; no breach"
     return f"below {_amount(each, limit / AT_RISK)}" if each.floor else f"above {_amount(each, limit * AT_RISK)}"
 

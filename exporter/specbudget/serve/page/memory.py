@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from specbudget.catalog.memory_names import PART_NAMES
 from specbudget.catalog.sets import Artifact
 from specbudget.domain.device_memory import MemoryPart
 from specbudget.serve.page.words import percent
 from specbudget.serve.status_model import MemoryStatus, ModelStatus, Status
 from specbudget.words import count, size
-
-PART_NAMES = {
-    MemoryPart.TARGET_WEIGHTS: "target weights",
-    MemoryPart.DRAFTER_WEIGHTS: "drafter weights",
-    MemoryPart.TARGET_KV: "target KV",
-    MemoryPart.DRAFTER_KV: "drafter KV",
-    MemoryPart.TARGET_STATE: "target recurrent state",
-    MemoryPart.VERIFY_STATE: "recurrent state for verification",
-    MemoryPart.TARGET_GRAPHS: "target graphs",
-    MemoryPart.DRAFTER_GRAPHS: "drafter graphs",
-    MemoryPart.FREE: "free",
-    MemoryPart.OTHER: "other: context, buffers, activations",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
