@@ -13,6 +13,7 @@ from specbudget.catalog.rule_settings import COLLAPSE_SECONDS
 from specbudget.domain.burn import BurnWindows
 from specbudget.domain.line_state import AT_RISK
 from specbudget.generate.dashboards import colours, house, panels
+from specbudget.generate.dashboards.line_tile import line_tile
 from specbudget.generate.dashboards.links import runbook
 from specbudget.generate.dashboards.queries import (
     budget_left,
@@ -20,12 +21,10 @@ from specbudget.generate.dashboards.queries import (
     by,
     length,
     limit,
-    line_states,
     may_page,
     over,
     speculation,
     speculation_states,
-    state_now,
     window_seen,
 )
 from specbudget.generate.dashboards.view import View
@@ -43,21 +42,7 @@ def at_a_glance(view: View) -> tuple[house.Placed, ...]:
 
 def line_now(view: View) -> house.Placed:
     """The state of the line."""
-    head = house.Head(
-        title="Acceptance line",
-        reads="The worst replica's state of the line: breach is a page condition or a length below its floor.",
-        good="ok.",
-        unit="none",
-        width=house.SIXTH,
-        height=house.LOW,
-    )
-    return panels.number(
-        head,
-        [house.Query(expr=state_now(view, ACCEPTANCE))],
-        thresholds=house.plain(colours.UNKNOWN),
-        mappings=line_states(),
-        background=True,
-    )
+    return line_tile(view, ACCEPTANCE, "Acceptance line", "a page condition or a length below its floor")
 
 
 def length_now(view: View) -> house.Placed:

@@ -9,13 +9,12 @@ from specbudget.catalog.lines import KV
 from specbudget.catalog.promql import equals
 from specbudget.catalog.sets import Artifact
 from specbudget.generate.dashboards import colours, house, panels
+from specbudget.generate.dashboards.line_tile import line_tile
 from specbudget.generate.dashboards.links import runbook, to
 from specbudget.generate.dashboards.queries import (
     drafter_share,
     limit,
-    line_states,
     occupancy,
-    state_now,
 )
 from specbudget.generate.dashboards.view import View
 
@@ -29,21 +28,7 @@ def at_a_glance(view: View) -> tuple[house.Placed, ...]:
 
 def line_now(view: View) -> house.Placed:
     """The state of the line."""
-    head = house.Head(
-        title="KV line",
-        reads="The worst replica's state of the line: breach is a pool beyond its budget, at risk one above its mark.",
-        good="ok.",
-        unit="none",
-        width=house.SIXTH,
-        height=house.LOW,
-    )
-    return panels.number(
-        head,
-        [house.Query(expr=state_now(view, KV))],
-        thresholds=house.plain(colours.UNKNOWN),
-        mappings=line_states(),
-        background=True,
-    )
+    return line_tile(view, KV, "KV line", "a pool beyond its budget, at risk one above its mark")
 
 
 def fullest(view: View) -> house.Placed:
@@ -68,7 +53,7 @@ def share(view: View) -> house.Placed:
     head = house.Head(
         title="The drafter takes",
         reads=(
-            "Share of the tokens that the target's pool could hold which the drafter's KV takes: "
+            "Share of the tokens that the target's pool could hold which the drafter takes, its KV and its weights: "
             "cost ÷ (cost + what the target has)."
         ),
         good="the share that was planned; what it buys stands in the acceptance dashboard.",

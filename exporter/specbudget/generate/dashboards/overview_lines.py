@@ -111,12 +111,12 @@ def pools(view: View) -> house.Placed:
 
 
 def cost(view: View) -> house.Placed:
-    """What the drafter's KV costs."""
+    """What the drafter costs."""
     head = house.Head(
         title="The drafter takes",
         reads=(
-            "Share of the tokens that the target could hold on this device which the drafter's KV takes instead. "
-            "What the pair was budgeted with is the right value; a rise is a smaller target pool."
+            "Share of the tokens that the target could hold on this device which the drafter takes instead, its KV and "
+            "its weights. What the pair was budgeted with is the right value; a rise is a smaller target pool."
         ),
         good="the share that the plan says.",
         unit="percentunit",

@@ -9,8 +9,9 @@ from specbudget.catalog.lines import STAGING
 from specbudget.generate.dashboards import colours, house, panels
 from specbudget.generate.dashboards import startup_timeline as bars
 from specbudget.generate.dashboards.layout import Section
+from specbudget.generate.dashboards.line_tile import line_tile
 from specbudget.generate.dashboards.links import runbook, to
-from specbudget.generate.dashboards.queries import by, limit, line_states, starts, state_now, used
+from specbudget.generate.dashboards.queries import by, limit, starts, used
 from specbudget.generate.dashboards.view import REPLICA_LEGEND, View
 
 COLD_START = STAGING.budget("cold_start")
@@ -31,21 +32,7 @@ def sections(view: View) -> list[Section]:
 
 def line_now(view: View) -> house.Placed:
     """The state of the line."""
-    head = house.Head(
-        title="Staging line",
-        reads="The worst replica's state of the line: breach is a start over its budget, or one that failed.",
-        good="ok.",
-        unit="none",
-        width=house.SIXTH,
-        height=house.LOW,
-    )
-    return panels.number(
-        head,
-        [house.Query(expr=state_now(view, STAGING))],
-        thresholds=house.plain(colours.UNKNOWN),
-        mappings=line_states(),
-        background=True,
-    )
+    return line_tile(view, STAGING, "Staging line", "a start over its budget, or one that failed")
 
 
 def cold_start(view: View) -> house.Placed:
