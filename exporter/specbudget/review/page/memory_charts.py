@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from specbudget.catalog.memory_names import PART_NAMES
 from specbudget.catalog.sets import NeedBasis
 from specbudget.domain.acceptance import Floats
 from specbudget.domain.device_memory import MemoryPart
@@ -14,13 +15,13 @@ from specbudget.review.page.parts import Chart, Line
 from specbudget.review.page.thinned import Thinned, known
 
 FIXED = (
-    (MemoryPart.TARGET_WEIGHTS, "target weights", 1),
-    (MemoryPart.DRAFTER_WEIGHTS, "drafter weights", 2),
-    (MemoryPart.TARGET_STATE, "recurrent state", 4),
-    (MemoryPart.VERIFY_STATE, "state for verification", 4),
-    (MemoryPart.TARGET_GRAPHS, "target graphs", 6),
-    (MemoryPart.DRAFTER_GRAPHS, "drafter graphs", 6),
-    (MemoryPart.OTHER, "other", 7),
+    (MemoryPart.TARGET_WEIGHTS, 1),
+    (MemoryPart.DRAFTER_WEIGHTS, 2),
+    (MemoryPart.TARGET_STATE, 4),
+    (MemoryPart.VERIFY_STATE, 4),
+    (MemoryPart.TARGET_GRAPHS, 6),
+    (MemoryPart.DRAFTER_GRAPHS, 6),
+    (MemoryPart.OTHER, 7),
 )
 """Parts that stay as they are while the engine runs, from the bottom on; the second of a colour is hatched."""
 
@@ -95,13 +96,13 @@ def _ratio(pool: PoolTrack) -> Floats | None:
 
 def _device(track: MemoryTrack, number: int, thin: Thinned, *, named: bool) -> Iterator[Chart]:
     lines, colours = [], set()
-    for part, label, colour in FIXED:
+    for part, colour in FIXED:
         values = thin.mean(track.device.get(part))
         if known(values):
-            lines.append(Line(part, label, values, colour=colour, shape="area", hatch=colour in colours))
+            lines.append(Line(part, PART_NAMES[part], values, colour=colour, shape="area", hatch=colour in colours))
             colours.add(colour)
-    lines += _kv_areas("target", track.device.get(MemoryPart.TARGET_KV), track.target, 3, thin)
-    lines += _kv_areas("drafter", track.device.get(MemoryPart.DRAFTER_KV), track.drafter, 5, thin)
+    lines += _kv_areas(MemoryPart.TARGET_KV, track, track.target, 3, thin)
+    lines += _kv_areas(MemoryPart.DRAFTER_KV, track, track.drafter, 5, thin)
     if not lines:
         return
     total = _total(track)
@@ -121,23 +122,26 @@ def _device(track: MemoryTrack, number: int, thin: Thinned, *, named: bool) -> I
     )
 
 
-def _kv_areas(model: str, taken: Floats | None, pool: PoolTrack, colour: int, thin: Thinned) -> list[Line]:
+def _kv_areas(part: MemoryPart, track: MemoryTrack, pool: PoolTrack, colour: int, thin: Thinned) -> list[Line]:
     """A pool as what is held and what is empty; whole where its use is not known."""
+    taken = track.device.get(part)
     whole = taken if taken is not None else pool.capacity_bytes
     if not known(whole):
         return []
     assert whole is not None
     held = pool.resident_bytes if known(pool.resident_bytes) else pool.used_bytes
     if held is None or not known(held):
-        return [Line(f"{model}_kv", f"{model} KV", thin.mean(whole), colour=colour, shape="area")]
+        return [Line(part, PART_NAMES[part], thin.mean(whole), colour=colour, shape="area")]
     within = np.minimum(held, whole)
     filled, allocated = thin.peak(within), thin.mean(whole)
     assert filled is not None
     assert allocated is not None
     what = "held and kept for reuse" if known(pool.resident_bytes) else "held"
     return [
-        Line(f"{model}_kv_held", f"{model} KV, {what}", filled, colour=colour, shape="area"),
-        Line(f"{model}_kv_empty", f"{model} KV, empty", allocated - filled, colour=colour, shape="area", hatch=True),
+        Line(f"{part}_held", f"{PART_NAMES[part]}, {what}", filled, colour=colour, shape="area"),
+        Line(
+            f"{part}_empty", f"{PART_NAMES[part]}, empty", allocated - filled, colour=colour, shape="area", hatch=True
+        ),
     ]
 
 
