@@ -19,6 +19,8 @@ class Cause(StrEnum):
     """The length fell at once, of all traffic alike, and nothing else changed."""
     COLLAPSE = "collapse"
     """The same down to a length that pays for no drafter."""
+    LOW_THROUGHOUT = "low_throughout"
+    """Too short a length all the time: when and why it began lies before the stretch."""
     BREAK_EVEN = "break_even"
     """Two models were slower than one at the batch that ran."""
     PREFIX_REUSE = "prefix_reuse"

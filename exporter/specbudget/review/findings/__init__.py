@@ -28,6 +28,7 @@ ORDER = (
     Cause.COLLAPSE,
     Cause.ACCEPTANCE_DROP,
     Cause.FROM_BOOT,
+    Cause.LOW_THROUGHOUT,
     Cause.KV_PRESSURE,
     Cause.FAILED_START,
     Cause.COLD_START,

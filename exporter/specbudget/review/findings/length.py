@@ -19,6 +19,9 @@ from specbudget.review.model import Cause, Finding, ProfileTrack
 from specbudget.review.seen import Seen
 from specbudget.words import count, seconds
 
+SHORTLY = 0.1
+"""Counted before a review, as a share of what was counted in it: no more than the first moments of a start."""
+
 LARGE = 0.2
 """A fall by so much is told whatever it fell to."""
 WORDS = {
@@ -213,10 +216,16 @@ def _bad_all_along(seen: Seen, found: list[Level]) -> list[Finding]:
     low = _lowered(seen, Fall(before=found[0], during=_all(found), lasting=True))
     tested = [one for one in explanations(low) if one.cause not in (Cause.MIX, Cause.ENGINE_RESTART)]
     ruled_out = tuple(one.sentence() for one in tested if one.answer is not Answer.HOLDS)
-    cause = Cause.PAIR_UNFIT if failing else Cause.FROM_BOOT
-    title = f"Acceptance length was {length:.2f} from the start on: " + (
-        "this drafter does not fit this target" if failing else "look at quantisation, taps and tokenizer of the pair"
-    )
+    if failing:
+        cause, why = Cause.PAIR_UNFIT, "from the start on: this drafter does not fit this target"
+    elif _saw_the_start(seen, steps):
+        cause, why = Cause.FROM_BOOT, "from the start on: look at quantisation, taps and tokenizer of the pair"
+    else:
+        cause, why = Cause.LOW_THROUGHOUT, "all the time: what lowered it lies before this review"
+        evidence.append(
+            "The engine had run for longer: begin the review earlier to see when it fell, and what changed."
+        )
+    title = f"Acceptance length was {length:.2f} {why}"
     return [
         Finding(
             id=f"{'codesign' if failing else 'acceptance'}.{cause}",
@@ -229,6 +238,12 @@ def _bad_all_along(seen: Seen, found: list[Level]) -> list[Finding]:
             end=review.axis.end,
         )
     ]
+
+
+def _saw_the_start(seen: Seen, steps: float) -> bool:
+    """Whether an engine started within the review, or so shortly before that little was counted until it began."""
+    begun = any(start.started_at >= seen.review.axis.start for start in seen.review.starts)
+    return begun or sum(tally.steps for tally in seen.before.values()) < SHORTLY * steps
 
 
 def _all(found: list[Level]) -> Level:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from specbudget.catalog.lines import ACCEPTANCE
 from specbudget.domain.acceptance import acceptance_length
 from specbudget.review.findings import overshoot
 from specbudget.review.findings.explanations import fullest
@@ -11,6 +12,12 @@ from specbudget.review.findings.phrases import bad_share, middle
 from specbudget.review.model import SIDECAR_LINE, Cause, Finding
 from specbudget.review.seen import Seen
 from specbudget.words import count, seconds
+
+LEAST_LENGTHS = 2
+"""Points at which a length is known; of a single one nobody knows what it was before."""
+
+MOSTLY = 0.5
+"""Share of a stretch that must have been recorded before it is called uneventful."""
 
 
 def find(seen: Seen) -> Finding:
@@ -28,16 +35,32 @@ def find(seen: Seen) -> Finding:
             start=review.axis.start,
             end=review.axis.end,
         )
+    too_little = _too_little(seen)
     return Finding(
-        id="acceptance.nothing",
-        line="acceptance",
-        cause=Cause.NOTHING,
-        title="Nothing happened: both models did what was planned",
+        id="sidecar.too_little_known" if too_little else "acceptance.nothing",
+        line=SIDECAR_LINE if too_little else ACCEPTANCE.id,
+        cause=Cause.UNKNOWN if too_little else Cause.NOTHING,
+        title=too_little or "Nothing happened: both models did what was planned",
         evidence=tuple(_figures(seen)),
         ruled_out=tuple(_looked_at(seen)),
         start=review.axis.start,
         end=review.axis.end,
     )
+
+
+def _too_little(seen: Seen) -> str:
+    """Why nobody can say that nothing happened; empty where it can be said."""
+    review, track = seen.review, seen.review.acceptance
+    recorded = int(seen.recorded().sum())
+    of = f"{seconds(recorded * review.step)} of {seconds(review.axis.count * review.step)}"
+    lengths = [one for one in (track.request_length, track.batch_length) if one is not None]
+    known = max((int(np.isfinite(one).sum()) for one in lengths), default=0)
+    if known < LEAST_LENGTHS:
+        points = "one point" if known else "no point"
+        return f"Too little is known to say whether anything happened: {points} with an acceptance length"
+    if recorded < MOSTLY * review.axis.count:
+        return f"Nothing stood out in what was recorded, {of}; of the rest nothing is known"
+    return ""
 
 
 def _figures(seen: Seen) -> list[str]:
