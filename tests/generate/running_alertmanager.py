@@ -183,13 +183,14 @@ def running(
     folder: Path,
     *,
     suite: Suite = Suite.USUAL,
+    budget: Budget | None = None,
     paced: Callable[[Configuration], Configuration] = waiting_a_second,
 ) -> Iterator[Running]:
     """Alertmanager with what is generated, until the block ends; `paced` shortens its waits."""
     binary = tool("prometheus-alertmanager", suite)
     if not DEFAULT_TEMPLATE.exists():
         pytest.fail(f"{DEFAULT_TEMPLATE} is not there: make tools says how to put it there")
-    write(alertmanager.files(Budget(service="any")), folder)
+    write(alertmanager.files(budget or Budget(service="any")), folder)
     path = folder / alertmanager.CONFIG
     with receiving() as receiver:
         generated = yaml.safe_load(path.read_text())

@@ -14,6 +14,7 @@ from tests.prometheus_tools import Suite
 from specbudget.budget.model import Budget
 from specbudget.budget.reading import load_budget
 from specbudget.catalog.alerts import ALERT_LINES, ALERTS, Severity
+from specbudget.catalog.labels import DEFAULT_LABELS
 from specbudget.catalog.lines import LINES
 from specbudget.generate import alertmanager
 from specbudget.generate.command import run_generate
@@ -60,8 +61,19 @@ def test_a_file_that_somebody_changed_is_told(tmp_path: Path, capsys: pytest.Cap
     assert changed.read_text() == "route: {}\n"
 
 
+def test_the_labels_that_tell_services_apart_are_the_budgets() -> None:
+    """Groups, inhibitions and the end of a message follow `rules.labels`, as the alerts do."""
+    labels = ("region", "specbudget_service")
+    files = alertmanager.files(Budget.model_validate({"service": "any", "rules": {"labels": labels}}))
+    document = yaml.safe_load(files[alertmanager.CONFIG])
+    assert tuple(document["route"]["group_by"]) == labels
+    assert [rule["equal"] for rule in document["inhibit_rules"]] == [[*labels, "line"], [*labels, "instance"]]
+    assert "Region: {{ . }}" in files[alertmanager.TEMPLATES]
+    assert "namespace" not in files[alertmanager.TEMPLATES]
+
+
 def test_one_file_serves_every_service() -> None:
-    """It names no service and holds nothing of a budget."""
+    """It names no service and holds nothing of a budget but the labels by which services are told apart."""
     example = load_budget(EXAMPLE).budget
     assert alertmanager.files(example) == alertmanager.files(Budget(service="other"))
     assert example.service not in "".join(alertmanager.files(example).values())
@@ -135,7 +147,7 @@ def test_no_inhibition_has_a_page_as_its_target(generated: Path) -> None:
     """A ticket never silences a page, nor does anything else; every rule compares the whole service."""
     for rule in yaml.safe_load(generated.read_text())["inhibit_rules"]:
         assert {'severity="ticket"', 'severity!="page"'} & set(rule["target_matchers"])
-        assert set(alertmanager.SERVICE) < set(rule["equal"])
+        assert set(DEFAULT_LABELS) < set(rule["equal"])
 
 
 def test_every_alert_of_the_catalog_has_a_route() -> None:

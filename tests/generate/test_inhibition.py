@@ -11,6 +11,7 @@ from tests.generate.running_alertmanager import SETTLED, Running, alert, running
 from tests.prometheus_tools import Suite
 
 from e2e.pace import Pace
+from specbudget.budget.model import Budget
 from specbudget.catalog.alerts import ALERTS, Severity
 from specbudget.catalog.alerts.sidecar import ENGINE_DOWN as DOWN
 
@@ -54,6 +55,22 @@ def test_a_page_silences_tickets_of_its_line_and_service_only(alerting: Running)
     wait_until(lambda: alerting.suppressed("page-a") == expected)
     assert alerting.suppressed("page-a") == expected
     assert alerting.suppressed("page-b") == {"OtherService": False}
+
+
+def test_services_are_told_apart_by_the_labels_that_the_budget_names(tmp_path: Path) -> None:
+    """With `rules.labels` of its own a page of one region silences no ticket of another, and is told by itself."""
+    budget = Budget.model_validate({"service": "any", "rules": {"labels": ["region", "specbudget_service"]}})
+    with running(tmp_path, budget=budget) as process:
+        eu = {"region": "eu", "specbudget_service": "regions", "line": "acceptance"}
+        us = {**eu, "region": "us"}
+        process.post(
+            alert("Burn", severity="page", **eu),
+            alert("Here", severity="ticket", **eu),
+            alert("There", severity="ticket", **us),
+        )
+        expected = {"Burn": False, "Here": True, "There": False}
+        wait_until(lambda: process.suppressed("regions") == expected)
+        assert process.suppressed("regions") == expected
 
 
 def test_one_engine_that_is_down_silences_its_replica_only(alerting: Running) -> None:

@@ -1,7 +1,7 @@
 """Alertmanager's configuration: who hears of what, how often, and what is not worth a second notification.
 
-The files are the same for every budget: one Alertmanager serves many services, and what differs between them comes
-with the alert, in its labels and annotations.
+The files are the same for every budget with the same `rules.labels`: one Alertmanager serves many services, and what
+differs between them comes with the alert, in its labels and annotations.
 """
 
 from __future__ import annotations
@@ -22,9 +22,6 @@ from specbudget.generate.notification import template
 
 CONFIG = PurePosixPath("alerts/alertmanager.yml")
 TEMPLATES = PurePosixPath("alerts/templates/specbudget.tmpl")
-
-SERVICE = DEFAULT_LABELS
-"""The labels that tell one service from another; Prometheus adds the first two where it has them."""
 
 PAGE_WAIT_SECONDS, TICKET_WAIT_SECONDS = 15.0, 300.0
 """How long a page waits for its siblings, and a ticket for a page that explains it."""
@@ -57,8 +54,8 @@ _ROUTE = """
 _INHIBIT = """
 # A page silences tickets of its own line and service. An engine that does not answer silences the other tickets of the
 # same replica, and none of the service as a whole. A ticket never silences a page: no page is a target.
-# Labels that both sides lack count as equal, so each rule asks for those that it compares; only cluster and namespace
-# may be missing.
+# Labels that both sides lack count as equal, so each rule asks for those that it compares; only the labels that
+# tell where a service runs may be missing.
 """
 
 _END = """
@@ -70,17 +67,18 @@ _END = """
 
 def files(budget: Budget) -> Files:
     """The configuration and its template, by path below the output folder."""
-    return {CONFIG: config(), TEMPLATES: template()}
+    labels = budget.rules.labels
+    return {CONFIG: config(labels), TEMPLATES: template(labels)}
 
 
-def config() -> str:
-    """The text of alertmanager.yml."""
+def config(labels: tuple[str, ...] = DEFAULT_LABELS) -> str:
+    """The text of alertmanager.yml. `labels` are those that tell one service from another, as the alerts keep them."""
     parts = (
         _HEAD,
         "\n" + _yaml({"global": {"slack_api_url_file": str(CHAT_ADDRESS)}}),
         "\n" + _yaml({"templates": [str(TEMPLATES.relative_to(CONFIG.parent))]}),
-        _ROUTE + _yaml({"route": _route()}),
-        _INHIBIT + _yaml({"inhibit_rules": _inhibitions()}),
+        _ROUTE + _yaml({"route": _route(labels)}),
+        _INHIBIT + _yaml({"inhibit_rules": _inhibitions(labels)}),
         "\n" + _yaml({"receivers": _receivers()}),
         _END + "".join(f"# {line}\n" for line in _yaml(OTHER_RECEIVERS).splitlines()),
     )
@@ -92,7 +90,7 @@ def receiver(severity: Severity, line: str | None = None) -> str:
     return f"specbudget-{severity}" if severity is not Severity.TICKET or line is None else f"specbudget-ticket-{line}"
 
 
-def _route() -> dict[str, Any]:
+def _route(labels: tuple[str, ...]) -> dict[str, Any]:
     ours = {
         "receiver": receiver(Severity.TICKET),
         "matchers": [f'line=~"{"|".join(ALERT_LINES)}"', f'severity=~"{"|".join(Severity)}"'],
@@ -126,7 +124,7 @@ def _route() -> dict[str, Any]:
     }
     return {
         "receiver": receiver(Severity.TICKET),
-        "group_by": list(SERVICE),
+        "group_by": list(labels),
         "group_wait": duration(TICKET_WAIT_SECONDS),
         "group_interval": "15m",
         "repeat_interval": "24h",
@@ -134,20 +132,20 @@ def _route() -> dict[str, Any]:
     }
 
 
-def _inhibitions() -> list[dict[str, Any]]:
+def _inhibitions(labels: tuple[str, ...]) -> list[dict[str, Any]]:
     ours = [f'line=~"{"|".join(ALERT_LINES)}"', f'{SERVICE_LABEL}!=""']
     of_a_replica = [*ours, 'instance!=""']
     return [
         {
             "source_matchers": [f'severity="{Severity.PAGE}"', *ours],
             "target_matchers": [f'severity="{Severity.TICKET}"', *ours],
-            "equal": [*SERVICE, "line"],
+            "equal": [*labels, "line"],
         },
         {
             "source_matchers": [f'alertname="{ENGINE_DOWN.name}"', *of_a_replica],
             # What is a source and a target, as this alert is of others of its kind, is not inhibited by its like.
             "target_matchers": [f'severity!="{Severity.PAGE}"', *of_a_replica],
-            "equal": [*SERVICE, "instance"],
+            "equal": [*labels, "instance"],
         },
     ]
 

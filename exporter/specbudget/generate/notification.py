@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from specbudget.catalog.alerts.texts import PHRASES
+from specbudget.catalog.labels import DEFAULT_LABELS
 from specbudget.catalog.series import SERVICE_LABEL
 
 MOST_ALERTS = 8
@@ -78,11 +79,7 @@ TEMPLATE = r"""{{/*
     {{- if lt $index @MOST@ }}Over: {{ template "specbudget.summary" . }}
 {{ end -}}
   {{- end -}}
-  {{- with .CommonLabels.cluster }}Cluster: {{ . }}
-{{ end -}}
-  {{- with .CommonLabels.namespace }}Namespace: {{ . }}
-{{ end -}}
-{{- end -}}
+@PLACES@{{- end -}}
 
 {{- define "specbudget.message" -}}
   {{- template "specbudget.title" . }}
@@ -96,9 +93,19 @@ TEMPLATE = r"""{{/*
 """
 
 
-def template() -> str:
-    """The whole template file; the same for every budget, since all that differs comes with the alert."""
-    filled = {"@SERVICE@": SERVICE_LABEL, "@MOST@": str(MOST_ALERTS), "@PHRASES@": "|".join(PHRASES)}
+def template(labels: tuple[str, ...] = DEFAULT_LABELS) -> str:
+    """The whole template file. Of `labels`, which tell services apart, those that say where it runs end the text."""
+    places = "".join(
+        f"  {{{{- with .CommonLabels.{label} }}}}{label.replace('_', ' ').capitalize()}: {{{{ . }}}}\n{{{{ end -}}}}\n"
+        for label in labels
+        if label != SERVICE_LABEL
+    )
+    filled = {
+        "@SERVICE@": SERVICE_LABEL,
+        "@MOST@": str(MOST_ALERTS),
+        "@PHRASES@": "|".join(PHRASES),
+        "@PLACES@": places,
+    }
     text = TEMPLATE
     for mark, word in filled.items():
         text = text.replace(mark, word)
