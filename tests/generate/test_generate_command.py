@@ -83,3 +83,23 @@ def test_labels_of_the_fleet_can_be_chosen(tmp_path: Path) -> None:
     text = (tmp_path / "alerts" / "alerts.rules.yml").read_text()
     assert "by (region, specbudget_service)" in text
     assert "namespace" not in text
+
+
+def test_files_of_another_service_are_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two budgets with one output folder: the second is refused in one line, the first one's files stay."""
+    assert generate("rules", "--budget", EXAMPLE, "--out", tmp_path) == 0
+    before = {path: path.read_text() for path in tmp_path.rglob("*.yml")}
+    other = budget(tmp_path, "{target_length: 2}")
+    capsys.readouterr()
+    assert generate("all", "--budget", other, "--out", tmp_path) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "belongs to the service ling-flash-chat" in said
+    assert "an --out of its own" in said
+    assert {path: path.read_text() for path in tmp_path.rglob("*.yml")} == before
+    assert not (tmp_path / "docs").exists()
+
+
+def test_files_of_all_services_are_written_by_any(tmp_path: Path) -> None:
+    """Alertmanager's files name no service, so a second budget may write them where the first did."""
+    assert generate("alertmanager", "--budget", EXAMPLE, "--out", tmp_path) == 0
+    assert generate("alertmanager", "--budget", budget(tmp_path, "{target_length: 2}"), "--out", tmp_path) == 0
