@@ -115,5 +115,7 @@ async def test_drafter_swapped_changes_the_configuration_and_nothing_else(tmp_pa
         lock = load_lock(tmp_path / "budget.lock").lock
         sides = [read_side(read_checkpoint(tmp_path / name)).fingerprints for name in ("target", "drafter")]
         assert compare(lock.target_fingerprints, sides[0]) == ModelChange(change=Change.SAME)
-        assert compare(lock.drafter_fingerprints, sides[1]) == ModelChange(change=Change.CHANGED, parts=("config",))
+        drafter = compare(lock.drafter_fingerprints, sides[1])
+        assert (drafter.change, drafter.parts) == (Change.CHANGED, ("config",))
+        assert {setting.key for setting in drafter.settings} == {"target_layer_ids", "max_position_embeddings"}
         assert engine.truth.starts == 1
